@@ -107,7 +107,9 @@ impl Write for Mixed {
 
 async fn settle_down(db: &Db) -> anyhow::Result<()> {
     if let Some(pool) = db.postgres() {
-        sqlx::raw_sql("VACUUM (ANALYZE) files").execute(pool).await?;
+        for upkeep in ["VACUUM (ANALYZE) files", "VACUUM (ANALYZE) listed_files"] {
+            sqlx::raw_sql(upkeep).execute(pool).await?;
+        }
     }
     Ok(())
 }
@@ -156,6 +158,10 @@ async fn requests(instance: &Instance, files: i64, figures: &mut Figures) -> any
         ("files, registered", "files?status=registered".to_owned(), &token),
         ("files, uploaded (there is none)", "files?status=uploaded".to_owned(), &token),
         ("files, by part of a name", "files?q=report-77".to_owned(), &token),
+        ("files, sorted by name", "files?sort=fileName".to_owned(), &token),
+        ("files, sorted by size", "files?sort=size".to_owned(), &token),
+        ("ready files, sorted by name", "files?status=ready&sort=fileName".to_owned(), &token),
+        ("files by part of a name, counted", "files/counts?q=report-77".to_owned(), &token),
         ("queue status", "../admin/queue-status".to_owned(), &admin),
         ("metrics", "../../../metrics".to_owned(), &admin),
     ] {

@@ -70,6 +70,9 @@ impl Write for QueuedBatch {
             "",
         )
         .await?;
+        if let (Some(first), Some(last)) = (self.ids.iter().min(), self.ids.iter().max()) {
+            list_files(tx, *first, *last).await?;
+        }
         let arrived = self.ids.iter().map(|id| Event {
             at: self.now,
             kind: EventKind::FileStatusChanged,
@@ -101,7 +104,9 @@ pub async fn add_waiting(db: &Db, users: i64, files_each: i64) -> Result<(), Err
         first += count;
     }
     if let Some(pool) = db.postgres() {
-        sqlx::raw_sql("VACUUM (ANALYZE) files").execute(pool).await?;
+        for upkeep in ["VACUUM (ANALYZE) files", "VACUUM (ANALYZE) listed_files"] {
+            sqlx::raw_sql(upkeep).execute(pool).await?;
+        }
     }
     Ok(())
 }
@@ -138,6 +143,8 @@ impl Write for Waiting {
             ],
         )
         .await?;
+        let (first, last) = ids_between(self.first, self.first + self.count - 1, self.now);
+        list_files(tx, first, last).await?;
         tx.execute(
             "INSERT INTO user_totals (user_id, tenant_id, at_extract)
              SELECT user_id, tenant_id, COUNT(*) FROM files WHERE status = 'queued' GROUP BY user_id, tenant_id
@@ -163,6 +170,28 @@ fn ascending_id(postgres: bool) -> &'static str {
     } else {
         "unhex(printf('%012x7%03x8%015x', $3 + n, abs(random()) % 4096, abs(random()) >> 4))"
     }
+}
+
+/// The lowest and the highest id that files of these numbers can have.
+fn ids_between(first: i64, last: i64, now: Time) -> (Uuid, Uuid) {
+    let bound = |number: i64, rest: u8| {
+        let mut bytes = [rest; 16];
+        let begin = now.timestamp_millis() - 2_000_000 + number;
+        bytes[..6].copy_from_slice(&begin.to_be_bytes()[2..]);
+        Uuid::from_bytes(bytes)
+    };
+    (bound(first, 0), bound(last, 0xff))
+}
+
+/// Adds the inserted files with these ids to the lists.
+pub async fn list_files(tx: &mut Tx, first: Uuid, last: Uuid) -> Result<(), Error> {
+    tx.execute(
+        "INSERT INTO listed_files (id, tenant_id, user_id, file_name, size_bytes, created_at)
+         SELECT id, tenant_id, user_id, file_name, size_bytes, created_at FROM files WHERE id >= $1 AND id <= $2",
+        args![first, last],
+    )
+    .await
+    .map(drop)
 }
 
 async fn account_for(tx: &mut Tx, files: usize) -> Result<(), Error> {
@@ -202,7 +231,12 @@ pub async fn add_finished(db: &Db, files: i64) -> Result<(), Error> {
     }
     if let Some(pool) = db.postgres() {
         // One by one: several statements at once are a transaction, in which VACUUM is not allowed.
-        for upkeep in ["VACUUM (ANALYZE) files", "VACUUM (ANALYZE) events", "CHECKPOINT"] {
+        for upkeep in [
+            "VACUUM (ANALYZE) files",
+            "VACUUM (ANALYZE) listed_files",
+            "VACUUM (ANALYZE) events",
+            "CHECKPOINT",
+        ] {
             sqlx::raw_sql(upkeep).execute(pool).await?;
         }
     }
@@ -219,7 +253,7 @@ pub async fn add_finished_without_history(db: &Db, files: i64) -> Result<(), Err
         first += count;
     }
     if let Some(pool) = db.postgres() {
-        for upkeep in ["VACUUM (ANALYZE) files", "CHECKPOINT"] {
+        for upkeep in ["VACUUM (ANALYZE) files", "VACUUM (ANALYZE) listed_files", "CHECKPOINT"] {
             sqlx::raw_sql(upkeep).execute(pool).await?;
         }
     }
@@ -250,8 +284,10 @@ impl Write for Finished {
             args![self.first, last, self.now.timestamp_millis() - 2_000_000, USER, SIZE_BYTES, self.now],
         )
         .await?;
+        let (lowest, highest) = ids_between(self.first, last, self.now);
+        list_files(tx, lowest, highest).await?;
         if self.with_history {
-            self.add_history(tx, last).await?;
+            self.add_history(tx, lowest, highest).await?;
         }
         count_totals(tx, "ready", USER, self.count).await?;
         account_for(tx, usize::try_from(self.count).expect("not negative")).await
@@ -259,7 +295,7 @@ impl Write for Finished {
 }
 
 impl Finished {
-    async fn add_history(&self, tx: &mut Tx, last: i64) -> Result<(), Error> {
+    async fn add_history(&self, tx: &mut Tx, first: Uuid, last: Uuid) -> Result<(), Error> {
         tx.execute(
             "INSERT INTO events (at, kind, tenant_id, user_id, file_id, from_state, to_state, stage, attempt, worker)
              SELECT f.created_at, $3, f.tenant_id, f.user_id, f.id, s.column1, s.column2, s.column3, 1, 'host:1'
@@ -268,17 +304,9 @@ impl Finished {
                  ('extracting', 'chunking', 'extract'), ('chunking', 'embedding', 'chunk'),
                  ('embedding', 'ready', 'embed')) AS s
              WHERE f.id >= $1 AND f.id <= $2",
-            args![self.bound(self.first, 0), self.bound(last, 0xff), EventKind::FileStatusChanged],
+            args![first, last, EventKind::FileStatusChanged],
         )
         .await
         .map(drop)
-    }
-
-    /// The lowest or the highest id that the file of this number can have.
-    fn bound(&self, number: i64, rest: u8) -> Uuid {
-        let mut bytes = [rest; 16];
-        let begin = self.now.timestamp_millis() - 2_000_000 + number;
-        bytes[..6].copy_from_slice(&begin.to_be_bytes()[2..]);
-        Uuid::from_bytes(bytes)
     }
 }

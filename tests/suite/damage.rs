@@ -60,6 +60,22 @@ async fn every_damage_to_the_rows_is_reported(db: TestDb) {
             "histories end where their files are",
         ),
         (
+            "UPDATE listed_files SET size_bytes = size_bytes + 1",
+            "UPDATE listed_files SET size_bytes = size_bytes - 1",
+            "lists have each file with its values",
+        ),
+        (
+            "UPDATE listed_files SET file_name = 'A.txt' WHERE file_name = 'a.txt'",
+            "UPDATE listed_files SET file_name = 'a.txt' WHERE file_name = 'A.txt'",
+            "lists have each file with its values",
+        ),
+        (
+            "INSERT INTO listed_files (id, tenant_id, user_id, file_name, size_bytes, created_at)
+             SELECT id, tenant_id, user_id, 'of no file', 1, created_at FROM batches",
+            "DELETE FROM listed_files WHERE file_name = 'of no file'",
+            "lists have each file with its values",
+        ),
+        (
             "UPDATE files SET chunk_count = chunk_count + 1 WHERE file_name = 'a.txt'",
             "UPDATE files SET chunk_count = chunk_count - 1 WHERE file_name = 'a.txt'",
             "ready files have their chunks",

@@ -18,6 +18,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::support::many_files::list_inserted;
 use crate::support::offline_app::Sql;
 use crate::support::script::Gate;
 use crate::support::{
@@ -457,6 +458,7 @@ async fn a_name_is_found_however_far_down_the_list_it_is(db: TestDb) {
     );
     let later = server.app.clock.now() + chrono::TimeDelta::hours(1);
     server.app.db.write(Sql(hay, args![later])).await.unwrap();
+    list_inserted(&server).await;
     let first = alice.get("/api/v2/uploads/files?q=NEEDLE").await.ok();
     assert_eq!(first["files"], json!([]), "no request scans more rows than the limit");
     assert!(first["nextCursor"].is_string());

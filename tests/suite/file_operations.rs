@@ -324,8 +324,7 @@ async fn a_step_of_an_operation_compares_a_limited_number_of_rows(db: TestDb) {
     let server = Setup::default().with("ROLE", "api").start(&db).await;
     let admin = server.admin();
     crate::support::many_files::insert_ready(&server, "alice", 12_000).await;
-    let rename = "UPDATE files SET file_name = 'rare' WHERE size_bytes % 4000 = 0";
-    server.app.db.write(crate::support::offline_app::Sql(rename.to_owned(), args![])).await.unwrap();
+    crate::support::many_files::rename(&server, "rare", "size_bytes % 4000 = 0").await;
     let account = "INSERT INTO tenants (id, used_bytes, used_files) VALUES ('alice', 100000000, 12000)";
     server.app.db.write(crate::support::offline_app::Sql(account.to_owned(), args![])).await.unwrap();
     let filter = json!({ "q": "rare", "scope": "all", "tenantId": "alice" });

@@ -174,12 +174,25 @@ async fn what_rested_under_0_1_0_is_served_as_it_was(db: TestDb) {
     let known = |job: &&Value| list(&expected["jobs"]).any(|old| old["name"] == job["name"]);
     let jobs: Value = list(&jobs["jobs"]).filter(known).cloned().collect();
     assert_still("the jobs", &expected["jobs"], &jobs);
+    assert_lists_have_all_files(&fixture, &server).await;
     assert_webhooks_are_as_they_were(&fixture, &server).await;
     assert_events_are_as_they_were(&bob, expected).await;
     assert_requests_can_be_repeated(&fixture, &server).await;
     let with_old_token = Client::new(server.base.clone(), text(&expected["token"]).to_owned());
     assert_eq!(with_old_token.get(FILES).await.ok(), bob.get(FILES).await.ok());
     server.stop().await;
+}
+
+/// 0.1.0 sorted lists by indexes of the files, and there was no other table of them.
+async fn assert_lists_have_all_files(fixture: &Fixture, server: &TestServer) {
+    let living = fixture.files().filter(|file| file["status"] != "deleted");
+    let expected: BTreeSet<&str> = living.map(|file| text(&file["id"])).collect();
+    for sort in ["createdAt", "fileName", "size"] {
+        let page = server.admin().get(&format!("{FILES}?scope=all&sort={sort}&limit=200")).await.ok();
+        let found: Vec<&str> = list(&page["files"]).map(|file| text(&file["fileId"])).collect();
+        assert_eq!(found.len(), expected.len(), "{sort}");
+        assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected, "{sort}");
+    }
 }
 
 async fn assert_webhooks_are_as_they_were(fixture: &Fixture, server: &TestServer) {

@@ -42,6 +42,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (21, "chunk_structure", include_str!("../../../migrations/0021_chunk_structure.sql")),
     (22, "archives", include_str!("../../../migrations/0022_archives.sql")),
     (23, "lists_in_checks", include_str!("../../../migrations/0023_lists_in_checks.sql")),
+    (24, "listed_files", include_str!("../../../migrations/0024_listed_files.sql")),
 ];
 /// What differs between the databases in the texts.
 struct Dialect {

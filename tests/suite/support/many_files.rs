@@ -27,7 +27,26 @@ pub async fn insert_ready(server: &TestServer, user: &str, count: usize) {
          SELECT {id}, $1, $1, 'file ' || number, number, 'no/blob', 'ready', 'embed', $2, $2, $2, $2 FROM {numbers}"
     );
     server.app.db.write(Sql(sql, args![user, now, count])).await.unwrap();
+    list_inserted(server).await;
     if is_postgres {
-        server.app.db.write(Sql("ANALYZE files".to_owned(), args![])).await.unwrap();
+        for analyze in ["ANALYZE files", "ANALYZE listed_files"] {
+            server.app.db.write(Sql(analyze.to_owned(), args![])).await.unwrap();
+        }
+    }
+}
+
+/// Adds the files to the lists that were inserted directly into the database.
+pub async fn list_inserted(server: &TestServer) {
+    let sql = "INSERT INTO listed_files (id, tenant_id, user_id, file_name, size_bytes, created_at)
+               SELECT id, tenant_id, user_id, file_name, size_bytes, created_at FROM files
+               WHERE deleted_at IS NULL AND NOT EXISTS (SELECT 1 FROM listed_files l WHERE l.id = files.id)";
+    server.app.db.write(Sql(sql.to_owned(), args![])).await.unwrap();
+}
+
+/// Names files anew.
+pub async fn rename(server: &TestServer, name: &str, which: &str) {
+    for table in ["files", "listed_files"] {
+        let sql = format!("UPDATE {table} SET file_name = $1 WHERE {which}");
+        server.app.db.write(Sql(sql, args![name])).await.unwrap();
     }
 }

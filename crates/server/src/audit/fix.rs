@@ -17,6 +17,7 @@ use crate::queue::rescue::RescueWorker;
 use crate::records::batch;
 use crate::records::events::{self, Event};
 use crate::records::file::File;
+use crate::records::files::listed;
 use crate::records::moves::{self, Change, Ending};
 use crate::records::quota;
 use crate::records::totals;
@@ -154,6 +155,7 @@ impl Write for FixViolation {
             (Fix::Claim, Some(file), _) => self.release(tx, file).await,
             (Fix::History, Some(file), _) => self.append_history(tx, file).await,
             (Fix::Index, Some(file), _) => remove_from_index(tx, file).await,
+            (Fix::List, Some(file), _) => list_again(tx, file).await,
             (Fix::Batch, Some(batch), _) => batch::recount(tx, batch, self.now).await,
             (Fix::Account, _, Some(tenant)) => quota::add_up(tx, tenant).await,
             (Fix::Totals, _, Some(user)) => totals::recount_named(tx, user).await,
@@ -209,6 +211,12 @@ async fn remove_from_index(tx: &mut Tx, id: Uuid) -> Result<bool, Error> {
     }
     index::remove(tx, id).await?;
     Ok(true)
+}
+
+async fn list_again(tx: &mut Tx, id: Uuid) -> Result<bool, Error> {
+    // Held, so that it is not deleted meanwhile.
+    File::lock(tx, id).await?;
+    listed::renew(tx, id).await
 }
 
 async fn fix_words(tx: &mut Tx, chunk: &str) -> Result<bool, Error> {

@@ -26,6 +26,8 @@ pub enum Fix {
     History,
     /// The index entries of a file that is not ready are removed.
     Index,
+    /// What lists are sorted by is written anew from the file.
+    List,
     /// Words without a vector are removed, and missing words are made again after the next start.
     Words,
     /// The batch is recounted.
@@ -89,6 +91,19 @@ fn files(oldest_heartbeat: Time) -> Vec<Invariant> {
             "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
              FROM files f WHERE f.blob_damaged_at IS NOT NULL AND f.blob_key IS NOT NULL AND f.status <> 'deleted'",
         ),
+        of_file(
+            "lists have each file with its values",
+            "number of rows in the lists with its values",
+            "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
+             FROM files f LEFT JOIN listed_files l ON l.id = f.id
+             WHERE f.deleted_at IS NULL
+               AND (l.id IS NULL OR l.tenant_id <> f.tenant_id OR l.user_id <> f.user_id OR l.file_name <> f.file_name
+                    OR l.size_bytes <> f.size_bytes OR l.created_at <> f.created_at)
+             UNION ALL
+             SELECT l.id, CAST(NULL AS TEXT), CAST(1 AS BIGINT), CAST(0 AS BIGINT) FROM listed_files l
+             WHERE NOT EXISTS (SELECT 1 FROM files f WHERE f.id = l.id AND f.deleted_at IS NULL)",
+        )
+        .fixed_by(Fix::List),
         of_file(
             "ready files have their chunks",
             "number of chunks",

@@ -18,6 +18,7 @@ pub mod blocked;
 pub mod dead_letters;
 // Files for people, and their numbers.
 pub mod counts;
+pub mod listed;
 pub mod listing;
 
 use landfall_store::{Error, Tx, args};

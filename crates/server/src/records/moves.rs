@@ -28,6 +28,7 @@ use super::batch::Tally;
 use super::effects::Counts;
 use super::events::{self, Event};
 use super::file::{File, Owner, StoredBytes};
+use super::files::listed;
 use super::hourly::{Counters, Step};
 use super::lines;
 use super::notifications::{self, FailedFile};
@@ -255,6 +256,9 @@ pub async fn apply(tx: &mut Tx, moves: Vec<Move>, now: Time) -> Result<Vec<Optio
             for places in these.chunks(Rows::MAX) {
                 let group: Vec<&Move> = places.iter().map(|place| &moves[*place]).collect();
                 let mut updated = update(tx, kind, &group, now).await?;
+                if kind == Kind::Delete {
+                    listed::remove(tx, group.iter().map(|one| one.file)).await?;
+                }
                 for (place, one) in places.iter().zip(group) {
                     let Some(Updated { file, warnings }) = updated.remove(&one.file) else {
                         if kind.is_fenced() {

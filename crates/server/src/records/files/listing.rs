@@ -1,8 +1,9 @@
 //! The list of files, in each of its orders.
 //!
-//! One page costs the same whatever number of files there is. A list without filters follows the index of its order. With
-//! filters there are two ways. If some index has only few files that can match, these are found and sorted. Otherwise the
-//! list follows the index of its order, and a limited number of rows is compared with the filters ([`MAX_COMPARED`]).
+//! One page costs the same whatever number of files there is. A list without filters follows the index of its order, in the
+//! table `listed_files`. With filters there are two ways. If some index has only few files that can match, these are found and
+//! sorted. Otherwise the list follows the index of its order, and a limited number of rows is compared with the filters
+//! ([`MAX_COMPARED`]).
 
 mod narrow;
 mod position;
@@ -30,16 +31,19 @@ pub const MAX_COMPARED: i64 = 5_000;
 /// How far the time in the id of a file may be from the time of its registration. A process whose clock is set back makes ids
 /// that are ahead of the time, until the clock has caught up.
 const MAX_ID_DRIFT: chrono::TimeDelta = chrono::TimeDelta::days(1);
-/// What the filters and the orders need to know of a row.
-const COLUMNS: &str = "id, tenant_id, user_id, batch_id, file_name, size_bytes, status, error_code, warning_count, \
-                       created_at, deleted_at";
+/// The tables that a list is taken from, and what the filters and the orders need to know of their rows.
+const FILES: &str = "files";
+const FILES_COLUMNS: &str = "id, tenant_id, user_id, batch_id, file_name, size_bytes, status, error_code, \
+                             warning_count, created_at, deleted_at";
+const LISTED: &str = "listed_files";
+const LISTED_COLUMNS: &str = "id, tenant_id, user_id, file_name, size_bytes, created_at";
 
 /// A list of files, behind a position.
 #[derive(Debug)]
 pub struct Listing {
     sorting: Sorting,
-    /// The few files that the list is taken from, if it is not all: a table and a condition.
-    found: Option<String>,
+    /// The few files that the list is taken from, if it is not all.
+    found: Option<Found>,
     /// What every row meets, along the index.
     conditions: Vec<String>,
     /// Lists that make up this one, each along an index of its own. None if it is one list.
@@ -49,6 +53,13 @@ pub struct Listing {
     arguments: Vec<Arg>,
     /// How many of the arguments come before those of `compared`.
     uncompared: usize,
+}
+
+/// Few files: a table and a condition.
+#[derive(Debug)]
+struct Found {
+    table: &'static str,
+    rows: String,
 }
 
 #[derive(Debug)]
@@ -76,22 +87,24 @@ impl Listing {
     pub fn new(wanted: &Wanted, sorting: Sorting, after: Option<&Position>) -> Self {
         let mut listing = Self::unfiltered(None, Vec::new(), wanted, sorting, after);
         let is_by_time = sorting.by == FileSort::CreatedAt;
-        let mut late = Vec::new();
         if is_by_time {
             listing.conditions.extend(id_bounds(wanted, &mut listing.arguments));
             listing.conditions.extend(wanted.created(&mut listing.arguments));
         }
+        let mut of_files = Vec::new();
         if is_by_time && matches!(wanted.reach, Reach::User(_)) {
             listing.branches = branches(&wanted.states);
         } else {
-            late.extend(wanted.in_states());
+            of_files.extend(wanted.in_states());
         }
         listing.uncompared = listing.arguments.len();
         if !is_by_time {
-            late.extend(wanted.created(&mut listing.arguments));
+            listing.compared.extend(wanted.created(&mut listing.arguments));
         }
-        late.extend(wanted.others(&mut listing.arguments));
-        listing.compared = late;
+        listing.compared.extend(wanted.of_lists(&mut listing.arguments));
+        of_files.extend(wanted.of_files(&mut listing.arguments));
+        let of_files = listing.in_files("walked", of_files);
+        listing.compared.extend(of_files);
         listing
     }
 
@@ -104,24 +117,26 @@ impl Listing {
         after: Option<&Position>,
     ) -> Self {
         let mut arguments = Vec::new();
-        let found = narrow.rows(tx, wanted, &mut arguments);
+        let found = Found { table: narrow.table(), rows: narrow.rows(tx, wanted, &mut arguments) };
         let mut listing = Self::unfiltered(Some(found), arguments, wanted, sorting, after);
-        listing.conditions.extend(wanted.in_states());
         listing.conditions.extend(wanted.created(&mut listing.arguments));
-        listing.conditions.extend(wanted.others(&mut listing.arguments));
+        listing.conditions.extend(wanted.of_lists(&mut listing.arguments));
+        let mut of_files: Vec<String> = wanted.in_states().into_iter().collect();
+        of_files.extend(wanted.of_files(&mut listing.arguments));
+        let of_files = listing.in_files("found", of_files);
+        listing.conditions.extend(of_files);
         listing.uncompared = listing.arguments.len();
         listing
     }
 
     fn unfiltered(
-        found: Option<String>,
+        found: Option<Found>,
         mut arguments: Vec<Arg>,
         wanted: &Wanted,
         sorting: Sorting,
         after: Option<&Position>,
     ) -> Self {
-        let mut conditions =
-            vec!["deleted_at IS NULL".to_owned(), reach::condition(&wanted.reach, &mut arguments)];
+        let mut conditions = vec![reach::condition(&wanted.reach, &mut arguments)];
         let mut branches = Vec::new();
         match after.map(|after| sorting.after(after, &mut arguments)) {
             None => {}
@@ -130,7 +145,7 @@ impl Listing {
                 conditions.push(format!("({one} OR {other})"));
             }
             Some(After::Either(one, other)) => {
-                let branch = |condition, is_of_one_key| Branch { table: "files", condition, is_of_one_key };
+                let branch = |condition, is_of_one_key| Branch { table: LISTED, condition, is_of_one_key };
                 branches.extend([branch(one, true), branch(other, false)]);
             }
         }
@@ -138,13 +153,40 @@ impl Listing {
         Self { sorting, found, conditions, branches, compared: Vec::new(), arguments, uncompared }
     }
 
+    /// The table that the rows come from.
+    fn table(&self) -> &'static str {
+        match (&self.found, self.branches.first()) {
+            (Some(found), _) => found.table,
+            (None, Some(branch)) if branch.table == LISTED => LISTED,
+            (None, Some(_)) => FILES,
+            (None, None) => LISTED,
+        }
+    }
+
+    fn columns(&self) -> &'static str {
+        if self.table() == LISTED { LISTED_COLUMNS } else { FILES_COLUMNS }
+    }
+
+    /// Conditions on columns that only `files` has, for rows that are called `rows`. Rows of the lists are looked up there, one
+    /// by one: with the offset PostgreSQL does not make a join of it, for which it might read the whole table.
+    fn in_files(&self, rows: &str, conditions: Vec<String>) -> Vec<String> {
+        if conditions.is_empty() || self.table() != LISTED {
+            return conditions;
+        }
+        let conditions = conditions.join(" AND ");
+        vec![format!(
+            "EXISTS (SELECT 1 FROM files WHERE files.id = {rows}.id AND {conditions} LIMIT 1 OFFSET 0)"
+        )]
+    }
+
     /// The tables that the list is made of. The databases would rather walk through all files of a user in the order of the
     /// list than find the few that match, so those are found first.
     fn with(&self) -> String {
+        let columns = self.columns();
         let table =
-            |name: &str, rows: &str| format!("WITH {name} AS MATERIALIZED (SELECT {COLUMNS} FROM {rows})");
+            |name: &str, rows: &str| format!("WITH {name} AS MATERIALIZED (SELECT {columns} FROM {rows})");
         match &self.found {
-            Some(rows) => table("found", rows),
+            Some(found) => table("found", &found.rows),
             None if self.branches.iter().any(|branch| branch.table == HELD) => {
                 table(HELD, "files WHERE claimed_by IS NOT NULL")
             }
@@ -154,9 +196,16 @@ impl Listing {
 
     /// The first rows of the list, in its order, before they are compared.
     fn walk(&self, limit: i64) -> String {
-        let (order, conditions) = (self.sorting.sql(""), self.conditions.join(" AND "));
+        let (order, columns) = (self.sorting.sql(""), self.columns());
+        let mut conditions = self.conditions.join(" AND ");
+        if self.table() != LISTED {
+            conditions.push_str(" AND deleted_at IS NULL");
+        }
+        let key = self.sorting.key();
         let rows = |table: &str, more: &str, order: &str| {
-            format!("SELECT {COLUMNS} FROM {table} WHERE {conditions}{more} ORDER BY {order} LIMIT {limit}")
+            format!(
+                "SELECT {columns}{key} FROM {table} WHERE {conditions}{more} ORDER BY {order} LIMIT {limit}"
+            )
         };
         let by_id = Sorting { by: FileSort::CreatedAt, ..self.sorting }.sql("");
         let of = |branch: &Branch| {
@@ -164,7 +213,7 @@ impl Listing {
             rows(branch.table, &format!(" AND {}", branch.condition), order)
         };
         match self.branches.as_slice() {
-            [] => rows(if self.found.is_some() { "found" } else { "files" }, "", &order),
+            [] => rows(if self.found.is_some() { "found" } else { LISTED }, "", &order),
             [branch] => of(branch),
             branches => {
                 let all: Vec<String> = branches
@@ -172,7 +221,8 @@ impl Listing {
                     .map(|branch| format!("SELECT * FROM ({}) AS branch", of(branch)))
                     .collect();
                 let all = all.join(" UNION ALL ");
-                format!("SELECT {COLUMNS} FROM ({all}) AS branches ORDER BY {order} LIMIT {limit}")
+                let order = self.sorting.walked();
+                format!("SELECT * FROM ({all}) AS branches ORDER BY {order} LIMIT {limit}")
             }
         }
     }
@@ -184,7 +234,7 @@ impl Listing {
         } else {
             (self.walk(MAX_COMPARED), format!("WHERE {}", self.compared.join(" AND ")))
         };
-        let order = self.sorting.sql("");
+        let order = self.sorting.walked();
         format!(
             "SELECT id FROM ({rows}) AS walked {condition} ORDER BY {order} LIMIT {limit} OFFSET {offset}"
         )
@@ -230,7 +280,7 @@ impl Listing {
             "{} SELECT id, file_name, size_bytes FROM ({}) AS walked ORDER BY {} LIMIT 1 OFFSET {}",
             self.with(),
             self.walk(MAX_COMPARED),
-            self.sorting.sql(""),
+            self.sorting.walked(),
             MAX_COMPARED - 1
         );
         let last: Option<(Uuid, String, i64)> =
@@ -240,19 +290,27 @@ impl Listing {
 
     /// How many files there are in each state, of the first `most` rows, and whether there are more rows.
     pub async fn count(&self, tx: &mut Tx, most: i64) -> Result<(BTreeMap<Status, i64>, bool), Error> {
-        let condition =
-            if self.compared.is_empty() { "1 = 1".to_owned() } else { self.compared.join(" AND ") };
+        let status = if self.table() == LISTED {
+            "(SELECT files.status FROM files WHERE files.id = walked.id)"
+        } else {
+            "status"
+        };
+        let matching = if self.compared.is_empty() {
+            status.to_owned()
+        } else {
+            format!("CASE WHEN {} THEN {status} END", self.compared.join(" AND "))
+        };
+        // Without a status are those that do not match.
         let sql = format!(
-            "{} SELECT status, CAST(COUNT(*) AS BIGINT), CAST(SUM(CASE WHEN {condition} THEN 1 ELSE 0 END) AS BIGINT)
-             FROM ({}) AS walked GROUP BY status",
+            "{} SELECT matching, COUNT(*) FROM (SELECT {matching} AS matching FROM ({}) AS walked) AS counted
+             GROUP BY matching",
             self.with(),
             self.walk(most.saturating_add(1)),
         );
-        let rows: Vec<(String, i64, i64)> = tx.rows(sql, self.arguments.clone()).await?;
-        let walked: i64 = rows.iter().map(|(_, walked, _)| walked).sum();
-        let count = |(status, _, matching): (String, i64, i64)| Some((status.parse().ok()?, matching));
-        let counts = rows.into_iter().filter_map(count).filter(|(_, matching)| *matching > 0).collect();
-        Ok((counts, walked > most))
+        let rows: Vec<(Option<String>, i64)> = tx.rows(sql, self.arguments.clone()).await?;
+        let walked: i64 = rows.iter().map(|(_, walked)| walked).sum();
+        let count = |(status, matching): (Option<String>, i64)| Some((status?.parse().ok()?, matching));
+        Ok((rows.into_iter().filter_map(count).collect(), walked > most))
     }
 }
 
@@ -263,7 +321,8 @@ pub async fn lock_wanted(tx: &mut Tx, wanted: &Wanted, ids: &[Uuid]) -> Result<V
         vec!["deleted_at IS NULL".to_owned(), reach::condition(&wanted.reach, &mut arguments)];
     conditions.extend(wanted.in_states());
     conditions.extend(wanted.created(&mut arguments));
-    conditions.extend(wanted.others(&mut arguments));
+    conditions.extend(wanted.of_lists(&mut arguments));
+    conditions.extend(wanted.of_files(&mut arguments));
     lock(tx, ids, &conditions.join(" AND "), arguments).await
 }
 
@@ -309,7 +368,7 @@ const AT_REST: &str = "(idle_status = 'ready' OR idle_status = 'failed' OR idle_
 /// Lists of a user's files that follow an index each, in its exact terms, as literals, so that the databases use it.
 fn branches(states: &[Status]) -> Vec<Branch> {
     let of = |status: &Status, index: &str| Branch {
-        table: "files",
+        table: FILES,
         condition: format!("{} AND {index}", in_state(*status)),
         is_of_one_key: false,
     };

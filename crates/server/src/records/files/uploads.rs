@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::records::file::{File, StoredBytes};
 use crate::records::reach;
 
-use super::attributes;
+use super::{attributes, listed};
 
 /// What the files of one request have in common.
 #[derive(Debug)]
@@ -43,8 +43,10 @@ pub struct NewFile<'a> {
 /// Writes the rows of new files, each with what the files of its request have in common.
 pub async fn register<'a>(tx: &mut Tx, files: Vec<(&'a Registration<'a>, NewFile<'a>)>) -> Result<(), Error> {
     let mut rows = Rows::default();
+    let mut listed = listed::New::default();
     let mut noted = Vec::new();
     for (common, file) in files {
+        listed.push(common, &file);
         let owner = (common.tenant, common.user);
         noted.extend(file.attributes.clone().map(|attributes| (owner, file.id, attributes)));
         rows.push(args![
@@ -77,6 +79,7 @@ pub async fn register<'a>(tx: &mut Tx, files: Vec<(&'a Registration<'a>, NewFile
         "",
     )
     .await?;
+    listed.add(tx).await?;
     attributes::add(tx, noted.iter().map(|(owner, file, attributes)| (*owner, *file, attributes))).await
 }
 

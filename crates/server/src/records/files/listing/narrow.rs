@@ -4,6 +4,7 @@ use landfall_core::lifecycle::Status;
 use landfall_store::{Arg, Error, Tx};
 
 use super::wanted::{Wanted, places};
+use super::{FILES, LISTED, id_bounds};
 use crate::records::reach;
 
 /// So many files are found and sorted for one page at most.
@@ -68,6 +69,14 @@ impl Narrow {
         Ok(None)
     }
 
+    /// The table that has the index.
+    pub const fn table(self) -> &'static str {
+        match self {
+            Self::Registered => LISTED,
+            _ => FILES,
+        }
+    }
+
     /// The table and the condition.
     pub fn rows(self, tx: &Tx, wanted: &Wanted, arguments: &mut Vec<Arg>) -> String {
         let index = match self {
@@ -78,7 +87,7 @@ impl Narrow {
             Self::UnderWay => Some("files_under_way"),
         };
         let index = index.map(|index| tx.indexed_by(index)).unwrap_or_default();
-        format!("files {index} WHERE {}", self.condition(wanted, arguments))
+        format!("{} {index} WHERE {}", self.table(), self.condition(wanted, arguments))
     }
 
     /// In the exact terms of the index, so that the databases use it.
@@ -107,8 +116,7 @@ impl Narrow {
                     .to_owned()
             }
             Self::Registered => {
-                let bounds = super::id_bounds(wanted, arguments);
-                [vec!["deleted_at IS NULL".to_owned()], bounds].concat().join(" AND ")
+                return [id_bounds(wanted, arguments), vec![whose(arguments)]].concat().join(" AND ");
             }
         };
         format!("{index} AND {}", whose(arguments))

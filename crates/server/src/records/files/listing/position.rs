@@ -28,6 +28,20 @@ impl Sorting {
         format!("{key}{table}id {direction}")
     }
 
+    /// What a list has as one more column if it is sorted by an expression. Without it PostgreSQL does not know of the rows of
+    /// a subquery that they are sorted, and reads all of them before it returns the first.
+    pub(super) const fn key(self) -> &'static str {
+        match self.by {
+            FileSort::FileName => ", LOWER(file_name) AS name_key",
+            FileSort::CreatedAt | FileSort::Size => "",
+        }
+    }
+
+    /// What follows `ORDER BY` for rows that have that column.
+    pub(super) fn walked(self) -> String {
+        self.sql("").replace("LOWER(file_name)", "name_key")
+    }
+
     /// The condition that a row comes after a position.
     pub(super) fn after(self, position: &Position, arguments: &mut Vec<Arg>) -> After {
         let mut place = |value: Arg| {

@@ -24,16 +24,16 @@ async fn each_order_follows_its_index_also_behind_a_cursor() {
     let folder = tempfile::tempdir().unwrap();
     let db = database(&folder).await;
     let orders = [
-        (FileSort::CreatedAt, Position::at(Uuid::max()), ["files_by_user", "files_of_tenant_by_id", ""]),
+        (FileSort::CreatedAt, Position::at(Uuid::max()), ["listed_by_user", "listed_of_tenant", ""]),
         (
             FileSort::FileName,
             "n61_ffffffff-ffff-ffff-ffff-ffffffffffff".parse().unwrap(),
-            ["files_by_name", "files_of_tenant_by_name", "files_of_all_by_name"],
+            ["listed_by_name", "listed_of_tenant_by_name", "listed_of_all_by_name"],
         ),
         (
             FileSort::Size,
             "s7_ffffffff-ffff-ffff-ffff-ffffffffffff".parse().unwrap(),
-            ["files_by_size", "files_of_tenant_by_size", "files_of_all_by_size"],
+            ["listed_by_size", "listed_of_tenant_by_size", "listed_of_all_by_size"],
         ),
     ];
     for (by, position, indexes) in orders {
@@ -45,7 +45,7 @@ async fn each_order_follows_its_index_also_behind_a_cursor() {
                     let plan = plan(&db, sql, listing.arguments.clone()).await;
                     assert!(plan.iter().any(|step| step.contains(index)), "{plan:?}");
                     let (walks, sorts): (Vec<&String>, Vec<&String>) =
-                        plan.iter().partition(|step| step.contains(" files USING "));
+                        plan.iter().partition(|step| step.contains(" listed_files"));
                     // A list that is made of two is sorted once more.
                     let is_merged = by == FileSort::FileName && after.is_some();
                     let sorted = sorts.iter().filter(|step| step.contains("TEMP B-TREE")).count();
@@ -86,6 +86,29 @@ async fn a_users_files_in_some_states_are_found_along_their_indexes() {
     }
 }
 
+/// What only `files` has is looked up there by id, for no more rows than are compared.
+#[tokio::test]
+async fn a_filter_looks_up_each_file_that_the_list_meets() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder).await;
+    let filters: [fn(Wanted) -> Wanted; 3] = [
+        |wanted| Wanted { states: vec![Status::Ready], ..wanted },
+        |wanted| Wanted { codes: vec!["PARSE_ERROR".to_owned()], ..wanted },
+        |wanted| Wanted { has_warnings: true, part: Some("a".to_owned()), ..wanted },
+    ];
+    for (reach, filter) in
+        reaches().into_iter().flat_map(|reach| filters.map(|filter| (reach.clone(), filter)))
+    {
+        let sorting = Sorting { by: FileSort::Size, ..Sorting::default() };
+        let listing = Listing::new(&filter(Wanted::all_of(reach)), sorting, None);
+        let (sql, arguments) = listing.statement(10, 0);
+        let plan = plan(&db, sql, arguments).await;
+        let files: Vec<&String> = plan.iter().filter(|step| step.contains(" files ")).collect();
+        assert_eq!(files.len(), 2, "for the filter and for the page: {plan:?}");
+        assert!(files.iter().all(|step| step.contains("SEARCH") && step.contains("(id=?)")), "{plan:?}");
+    }
+}
+
 /// Without the order in which the rows are found first, SQLite walks through all files of the user.
 #[tokio::test]
 async fn few_files_are_found_along_an_index_that_has_only_those() {
@@ -103,6 +126,15 @@ async fn few_files_are_found_along_an_index_that_has_only_those() {
                 "files_with_error",
             ),
             (Narrow::WithWarnings, Wanted { has_warnings: true, ..all() }, "files_with_warnings"),
+            (
+                Narrow::Registered,
+                Wanted { created_after: Some(Time::UNIX_EPOCH), ..all() },
+                match reach {
+                    Reach::User(_) => "listed_by_user",
+                    Reach::Tenant(_) => "listed_of_tenant",
+                    Reach::All => "PRIMARY KEY",
+                },
+            ),
         ];
         for (narrow, wanted, index) in cases {
             let sorting = Sorting { by: FileSort::FileName, ..Sorting::default() };
@@ -113,8 +145,10 @@ async fn few_files_are_found_along_an_index_that_has_only_those() {
                 let (sql, arguments) = listing.statement(10, 0);
                 plan(&db, sql, arguments).await
             };
-            let index = format!("INDEX {index} ");
-            assert!(plan.iter().any(|step| format!("{step} ").contains(&index)), "{index}: {plan:?}");
+            assert!(
+                plan.iter().any(|step| format!("{step} ").contains(&format!(" {index} "))),
+                "{index}: {plan:?}"
+            );
         }
     }
 }

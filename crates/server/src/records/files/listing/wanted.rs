@@ -1,4 +1,4 @@
-//! Which files are wanted, as conditions on the rows of `files`.
+//! Which files are wanted, as conditions on the rows of `files` and `listed_files`.
 
 use landfall_api::file_queries::FileFilter;
 use landfall_core::caller::Reach;
@@ -105,8 +105,8 @@ impl Wanted {
         (!names.is_empty()).then(|| format!("status IN ({})", names.join(", ")))
     }
 
-    /// The conditions that no order of a list is sorted by.
-    pub(super) fn others(&self, arguments: &mut Vec<Arg>) -> Vec<String> {
+    /// The conditions on what `listed_files` has as well as `files`.
+    pub(super) fn of_lists(&self, arguments: &mut Vec<Arg>) -> Vec<String> {
         let mut conditions = Vec::new();
         let mut add = |before: &str, value: Arg, after: &str| {
             arguments.push(value);
@@ -115,11 +115,18 @@ impl Wanted {
         if let Some(user) = &self.user {
             add("user_id = ", user.into(), "");
         }
-        if let Some(batch) = self.batch {
-            add("batch_id = ", batch.into(), "");
-        }
         if let Some(part) = &self.part {
             add("LOWER(file_name) LIKE ", contains(part).into(), " ESCAPE '!'");
+        }
+        conditions
+    }
+
+    /// The conditions on what only `files` has, except the states.
+    pub(super) fn of_files(&self, arguments: &mut Vec<Arg>) -> Vec<String> {
+        let mut conditions = Vec::new();
+        if let Some(batch) = self.batch {
+            arguments.push(batch.into());
+            conditions.push(format!("batch_id = ${}", arguments.len()));
         }
         if !self.codes.is_empty() {
             let codes = places(&self.codes, arguments);
