@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use landfall_core::clock::Clock;
 use sqlx_postgres::{PgListener, PgPool};
-use tokio::sync::{Notify, watch};
+use landfall_sync::{Notify, watch};
 
 const WORK: &str = "landfall_wake";
 const EVENTS: &str = "landfall_events";

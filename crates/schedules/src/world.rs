@@ -1,0 +1,72 @@
+//! What a test runs in: a database that all its schedules share, a runtime whose time only the test moves, and a scheduler.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use landfall_store::{Db, FaultInjector, SimulatedDatabase, Tx, Write};
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::{Config, MaxSteps, Runner};
+
+thread_local! {
+    static DATABASE: RefCell<Option<SimulatedDatabase>> = const { RefCell::new(None) };
+    static RUNTIME: tokio::runtime::Runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime of one thread");
+}
+
+/// More steps than any schedule needs that does not wait for something that never comes.
+const MAX_STEPS: usize = 200_000;
+const STACK_BYTES: usize = 1 << 20;
+/// In how many places the second scheduler changes the order that it has drawn.
+const PCT_DEPTH: usize = 3;
+
+/// Runs a test in many orders: half of them with each step drawn by itself, half with few changes of who runs.
+/// `LANDFALL_SCHEDULES` multiplies their number.
+pub fn check(schedules: usize, test: impl Fn() + Send + Sync + Copy + 'static) {
+    let times = std::env::var("LANDFALL_SCHEDULES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    let schedules = schedules * times;
+    landfall_core::blocking::stay_on_this_thread();
+    // A sleep needs a runtime around it. No task of the runtime runs, and its time stands.
+    RUNTIME.with(|runtime| {
+        let _inside = runtime.enter();
+        run(RandomScheduler::new(schedules / 2), test);
+        run(PctScheduler::new(PCT_DEPTH, schedules / 2), test);
+    });
+}
+
+fn run(scheduler: impl Scheduler + 'static, test: impl Fn() + Send + Sync + 'static) {
+    let mut config = Config::new();
+    config.stack_size = STACK_BYTES;
+    config.max_steps = MaxSteps::FailAfter(MAX_STEPS);
+    config.silence_warnings = true;
+    Runner::new(scheduler, config).run(test);
+}
+
+/// Connects a process to the database of this thread, which the first schedule creates.
+pub fn connect(faults: Option<Arc<dyn FaultInjector>>) -> Db {
+    DATABASE.with_borrow_mut(|database| {
+        let database = database.get_or_insert_with(|| SimulatedDatabase::create().expect("a database in memory"));
+        database.connect(1, landfall_core::clock::to_delta(std::time::Duration::ZERO), faults)
+    })
+}
+
+/// Lets the time of the runtime pass.
+pub fn advance(by: std::time::Duration) {
+    RUNTIME.with(|runtime| runtime.block_on(tokio::time::advance(by)));
+}
+
+/// A change that a test writes in one line.
+pub struct Run(pub Vec<&'static str>);
+
+impl Write for Run {
+    type Output = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), landfall_store::Error> {
+        for sql in &self.0 {
+            tx.execute(*sql, Vec::new()).await?;
+        }
+        Ok(())
+    }
+}
