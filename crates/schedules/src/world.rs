@@ -1,5 +1,7 @@
 //! What a test runs in: a database that all its schedules share, a runtime whose time only the test moves, and a scheduler.
 
+pub mod faults;
+
 use std::cell::RefCell;
 use std::sync::Arc;
 
