@@ -49,7 +49,8 @@ fn run(scheduler: impl Scheduler + 'static, test: impl Fn() + Send + Sync + 'sta
 /// Connects a process to the database of this thread, which the first schedule creates.
 pub fn connect(faults: Option<Arc<dyn FaultInjector>>) -> Db {
     DATABASE.with_borrow_mut(|database| {
-        let database = database.get_or_insert_with(|| SimulatedDatabase::create().expect("a database in memory"));
+        let database =
+            database.get_or_insert_with(|| SimulatedDatabase::create().expect("a database in memory"));
         database.connect(1, landfall_core::clock::to_delta(std::time::Duration::ZERO), faults)
     })
 }

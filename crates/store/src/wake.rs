@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landfall_core::clock::Clock;
-use sqlx_postgres::{PgListener, PgPool};
 use landfall_sync::{Notify, watch};
+use sqlx_postgres::{PgListener, PgPool};
 
 const WORK: &str = "landfall_wake";
 const EVENTS: &str = "landfall_events";

@@ -46,7 +46,8 @@ impl Write for SettleGroup {
                 continue;
             }
             for stage in one.finished_before.iter().chain([&one.stage]) {
-                tx.execute("INSERT INTO endings (file, stage) VALUES ($1, $2)", args![one.file, *stage]).await?;
+                tx.execute("INSERT INTO endings (file, stage) VALUES ($1, $2)", args![one.file, *stage])
+                    .await?;
             }
             if one.is_refused {
                 return Err(Error::Internal("this ending cannot be stored".to_owned()));

@@ -52,6 +52,7 @@ impl FaultInjector for Database {
                 self.lost_an_answer.store(true, Ordering::Relaxed);
             }
         }
-        async move { if fails { Err(Error::GroupNotCommitted("the test broke it".into())) } else { Ok(()) } }.boxed()
+        async move { if fails { Err(Error::GroupNotCommitted("the test broke it".into())) } else { Ok(()) } }
+            .boxed()
     }
 }

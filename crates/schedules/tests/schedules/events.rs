@@ -1,7 +1,7 @@
 //! Event streams: those who listen, those who join while events are written, and those who do not keep up.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use landfall_core::caller::{Reach, TenantUser};
@@ -56,8 +56,11 @@ fn a_listener_gets_each_event_once_and_in_order_whenever_it_joins() {
             });
             let over = Arc::new(AtomicBool::new(false));
             let clock = spawn(pass_time(time, over.clone()));
-            let listeners: Vec<_> =
-                (0..3).map(|_| spawn(listen(fan_out.clone(), before, 2 * EVENTS))).collect();
+            let last = before + 2 * EVENTS;
+            let listeners: Vec<_> = [Some(before), Some(before), None]
+                .map(|after| spawn(listen(fan_out.clone(), after, last)))
+                .into_iter()
+                .collect();
             let writers = (0..2).map(|_| {
                 let db = db.clone();
                 spawn(async move {
@@ -69,9 +72,9 @@ fn a_listener_gets_each_event_once_and_in_order_whenever_it_joins() {
             for writer in writers.collect::<Vec<_>>() {
                 writer.await.expect("the writer ends");
             }
-            let expected: Vec<i64> = (before + 1..=before + 2 * EVENTS).collect();
             for listener in listeners {
-                assert_eq!(listener.await.expect("the listener ends"), expected);
+                let (after, seen) = listener.await.expect("the listener ends");
+                assert_eq!(seen, (after + 1..=last).collect::<Vec<i64>>(), "all events after {after}");
             }
             assert_eq!(fan_out.open_streams(), 0, "every stream is counted out");
             stop.cancel();
@@ -102,18 +105,21 @@ async fn pass_time(time: SimulatedTime, over: Arc<AtomicBool>) {
     }
 }
 
-/// The ids of the next `count` events. A listener that is too slow begins again after the last that it has.
-async fn listen(fan_out: FanOut, after: i64, count: i64) -> Vec<i64> {
+/// Where a listener began, and the ids of all events that it saw, up to the last. One that is too slow begins again after the
+/// last that it has.
+async fn listen(fan_out: FanOut, mut after: Option<i64>, last: i64) -> (i64, Vec<i64>) {
     let user = TenantUser::new("acme", "ada");
     let mut seen: Vec<i64> = Vec::new();
     loop {
-        let position = seen.last().copied().unwrap_or(after);
-        let stream = fan_out.listen(user.clone(), Reach::User(user.clone()), Filter::default(), Some(position));
+        let position = seen.last().copied().or(after);
+        let stream = fan_out.listen(user.clone(), Reach::User(user.clone()), Filter::default(), position);
         let mut stream = stream.expect("there is room for a stream");
         let mut is_live = false;
         loop {
-            if i64::try_from(seen.len()).is_ok_and(|seen| seen >= count) {
-                return seen;
+            if let Some(after) = after
+                && seen.last().copied().unwrap_or(after) >= last
+            {
+                return (after, seen);
             }
             match stream.next().await.expect("the database works") {
                 Next::CaughtUp => is_live = true,
@@ -122,15 +128,14 @@ async fn listen(fan_out: FanOut, after: i64, count: i64) -> Vec<i64> {
                     break;
                 }
                 Next::Messages(messages) => {
-                    // What is about the stream itself has the id of its position.
-                    let events = messages.iter().filter(|one| {
-                        let json: serde_json::Value = serde_json::from_slice(&one.json()).expect("JSON");
-                        json["type"] == "test"
-                    });
-                    let before = seen.len();
-                    seen.extend(events.map(|event| event.id));
-                    if is_live {
-                        LIVE.fetch_add(seen.len() - before, Ordering::Relaxed);
+                    for message in messages {
+                        let json: serde_json::Value = serde_json::from_slice(&message.json()).expect("JSON");
+                        if json["type"] == "stream:open" {
+                            after.get_or_insert(message.id);
+                        } else {
+                            seen.push(message.id);
+                            LIVE.fetch_add(usize::from(is_live), Ordering::Relaxed);
+                        }
                     }
                 }
             }

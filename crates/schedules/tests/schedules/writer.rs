@@ -94,7 +94,9 @@ fn every_change_is_answered_once_and_the_answer_is_true() {
                 database.one_in.store(25, Ordering::Relaxed);
             }
             let announced = Announced::default();
-            let callers: Vec<_> = (0..4).map(|caller| spawn(call(db.clone(), database.clone(), caller, announced.clone()))).collect();
+            let callers: Vec<_> = (0..4)
+                .map(|caller| spawn(call(db.clone(), database.clone(), caller, announced.clone())))
+                .collect();
             let mut answers = BTreeMap::new();
             for caller in callers {
                 answers.extend(caller.await.expect("the caller ends"));
@@ -147,7 +149,11 @@ async fn call(db: Db, database: Arc<Database>, caller: i64, announced: Announced
                     assert!(level == 2 || !synced || !is_as_opened, "a promise was committed without a sync");
                     Answer::Done
                 }
-                Some(Err(_)) => Answer::Refused,
+                Some(Err(error)) => {
+                    let has_reason = fails || database.failed.load(Ordering::Relaxed) > 0;
+                    assert!(has_reason, "a change failed that has nothing wrong: {error}");
+                    Answer::Refused
+                }
             },
         ));
     }
