@@ -8,14 +8,18 @@ use std::sync::Arc;
 use landfall_store::{Db, FaultInjector, SimulatedDatabase, Tx, Write};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, MaxSteps, Runner};
+use tokio::runtime::Runtime;
 
 thread_local! {
     static DATABASE: RefCell<Option<SimulatedDatabase>> = const { RefCell::new(None) };
-    static RUNTIME: tokio::runtime::Runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime of one thread");
+    // It is never dropped: after a schedule that failed it would wake tasks that are gone.
+    static RUNTIME: &'static Runtime = Box::leak(Box::new(
+        tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("a runtime of one thread"),
+    ));
 }
 
 /// More steps than any schedule needs that does not wait for something that never comes.

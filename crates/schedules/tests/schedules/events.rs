@@ -11,6 +11,7 @@ use landfall_schedules::delivery::fan_out::{FanOut, Filter, Next};
 use landfall_schedules::world::{self, Run, faults::Database};
 use landfall_store::{Db, Error, Tx, Write, args};
 use shuttle::future::{block_on, spawn, yield_now};
+use shuttle::rand::{Rng, thread_rng};
 use tokio_util::sync::CancellationToken;
 
 /// Events that each of two writers writes, one in each transaction.
@@ -57,9 +58,10 @@ fn a_listener_gets_each_event_once_and_in_order_whenever_it_joins() {
             let over = Arc::new(AtomicBool::new(false));
             let clock = spawn(pass_time(time, over.clone()));
             let last = before + 2 * EVENTS;
-            let listeners: Vec<_> = [Some(before), Some(before), None]
-                .map(|after| spawn(listen(fan_out.clone(), after, last)))
+            let listeners: Vec<_> = [Some(before), None, Some(before)]
                 .into_iter()
+                .take(thread_rng().gen_range(1..=3))
+                .map(|after| spawn(listen(fan_out.clone(), after, last)))
                 .collect();
             let writers = (0..2).map(|_| {
                 let db = db.clone();
@@ -105,8 +107,8 @@ async fn pass_time(time: SimulatedTime, over: Arc<AtomicBool>) {
     }
 }
 
-/// Where a listener began, and the ids of all events that it saw, up to the last. One that is too slow begins again after the
-/// last that it has.
+/// Where a listener began, and the ids of all events that it saw, up to the last. One that is too slow, or that loses its
+/// connection, begins again after the last that it has.
 async fn listen(fan_out: FanOut, mut after: Option<i64>, last: i64) -> (i64, Vec<i64>) {
     let user = TenantUser::new("acme", "ada");
     let mut seen: Vec<i64> = Vec::new();
@@ -136,6 +138,9 @@ async fn listen(fan_out: FanOut, mut after: Option<i64>, last: i64) -> (i64, Vec
                             seen.push(message.id);
                             LIVE.fetch_add(usize::from(is_live), Ordering::Relaxed);
                         }
+                    }
+                    if after.is_some() && thread_rng().gen_bool(0.3) {
+                        break;
                     }
                 }
             }
