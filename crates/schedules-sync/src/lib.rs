@@ -15,13 +15,30 @@ use std::sync::Arc;
 use shuttle::sync::atomic::{AtomicBool, Ordering};
 
 pub use shuttle::future::spawn;
-pub use shuttle::sync::{Mutex, MutexGuard, atomic};
+pub use shuttle::sync::{Mutex, MutexGuard, RwLock, atomic};
 pub use tokio::sync::OwnedSemaphorePermit;
 
 /// Here the scheduler may let another task run.
 pub fn point() {
     // Every access to an atomic is such a point. A task that yields would be less likely to run next.
     AtomicBool::new(false).load(Ordering::SeqCst);
+}
+
+/// A lock that is held across `await`.
+#[derive(Debug)]
+pub struct AsyncMutex<T>(tokio::sync::Mutex<T>);
+
+impl<T> AsyncMutex<T> {
+    pub fn new(value: T) -> Self {
+        Self(tokio::sync::Mutex::new(value))
+    }
+
+    pub async fn lock(&self) -> tokio::sync::MutexGuard<'_, T> {
+        point();
+        let guard = self.0.lock().await;
+        point();
+        guard
+    }
 }
 
 #[derive(Debug, Default)]

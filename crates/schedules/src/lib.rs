@@ -7,6 +7,7 @@
 //!
 //! This crate may use all other crates of ours but the command line.
 
+pub mod auth;
 pub mod delivery;
 pub mod queue;
 pub mod records;

@@ -5,7 +5,7 @@
 //!
 //! This crate may use no other crate of ours.
 
-pub use std::sync::{Mutex, MutexGuard, atomic};
+pub use std::sync::{Mutex, MutexGuard, RwLock, atomic};
 
 pub use tokio::spawn;
-pub use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+pub use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};

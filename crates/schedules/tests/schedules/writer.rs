@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt;
 use landfall_schedules::world::{self, Run, faults::Database};
+use landfall_store::wake::Signal;
 use landfall_store::{CommitHook, Db, Durability, Error, Tx, Write, args};
 use shuttle::future::{block_on, spawn};
 use shuttle::rand::{Rng, thread_rng};
@@ -51,6 +52,7 @@ impl Write for Keep {
     async fn apply(&self, tx: &mut Tx) -> Result<i64, Error> {
         tx.execute("INSERT INTO kept (number) VALUES ($1)", args![self.number]).await?;
         *tx.hook::<Announce>() = Announce(vec![self.number], self.announced.clone());
+        tx.signal(Signal::Work);
         if self.fails {
             return Err(Error::Internal("this change fails".to_owned()));
         }
@@ -180,6 +182,14 @@ fn whoever_waits_for_commits_misses_none() {
                     }
                 }
             });
+            let worker = spawn({
+                let db = db.clone();
+                async move {
+                    while kept(&db).await.len() < 6 {
+                        db.wake().wait(Signal::Work).await;
+                    }
+                }
+            });
             let callers = (0..3).map(|caller| {
                 let db = db.clone();
                 spawn(async move {
@@ -194,6 +204,7 @@ fn whoever_waits_for_commits_misses_none() {
                 caller.await.expect("the caller ends");
             }
             follower.await.expect("the follower saw all of them");
+            worker.await.expect("the worker saw all of them");
         });
     });
 }
