@@ -4,11 +4,14 @@ pub mod faults;
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Duration;
 
+use landfall_core::clock::{SimulatedTime, to_delta};
 use landfall_store::{Db, FaultInjector, SimulatedDatabase, Tx, Write};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, MaxSteps, Runner};
 use tokio::runtime::Runtime;
+use tokio::time::Instant;
 
 thread_local! {
     static DATABASE: RefCell<Option<SimulatedDatabase>> = const { RefCell::new(None) };
@@ -55,13 +58,20 @@ pub fn connect(faults: Option<Arc<dyn FaultInjector>>) -> Db {
     DATABASE.with_borrow_mut(|database| {
         let database =
             database.get_or_insert_with(|| SimulatedDatabase::create().expect("a database in memory"));
-        database.connect(1, landfall_core::clock::to_delta(std::time::Duration::ZERO), faults)
+        database.connect(1, to_delta(Duration::ZERO), faults)
     })
 }
 
-/// Lets the time of the runtime pass.
-pub fn advance(by: std::time::Duration) {
-    RUNTIME.with(|runtime| runtime.block_on(tokio::time::advance(by)));
+/// Lets the time of the runtime pass until the next sleep ends, if that is soon.
+#[expect(clippy::disallowed_methods, reason = "the time of this runtime moves here")]
+pub fn end_sleep_within(time: &SimulatedTime, soon: Duration) {
+    let now = Instant::now();
+    let Some(wait) = time.next_end().map(|end| end.saturating_duration_since(now)) else { return };
+    if wait < soon {
+        let wait = wait + Duration::from_millis(1);
+        RUNTIME.with(|runtime| runtime.block_on(tokio::time::advance(wait)));
+        time.ends_by(now + wait);
+    }
 }
 
 /// A change that a test writes in one line.

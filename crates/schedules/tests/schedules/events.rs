@@ -96,13 +96,7 @@ async fn last_event(db: &Db) -> i64 {
 /// Ends the short sleeps, and none that are there for lost signals.
 async fn pass_time(time: SimulatedTime, over: Arc<AtomicBool>) {
     while !over.load(Ordering::Relaxed) {
-        let now = tokio::time::Instant::now();
-        if let Some(wait) = time.next_end().map(|end| end.saturating_duration_since(now)) {
-            if wait < SHORT {
-                world::advance(wait + Duration::from_millis(1));
-                time.ends_by(tokio::time::Instant::now());
-            }
-        }
+        world::end_sleep_within(&time, SHORT);
         yield_now().await;
     }
 }
