@@ -7,6 +7,7 @@ pub mod secret_file;
 pub mod strength;
 pub mod claims;
 pub mod code_flow;
+pub mod fetched;
 pub mod jwks;
 pub mod links;
 pub mod provider;

@@ -4,7 +4,7 @@
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::oneshot;
+use landfall_sync::oneshot;
 
 use crate::hooks::Hooks;
 use crate::{Durability, Error, Tx, Write};

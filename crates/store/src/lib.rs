@@ -7,7 +7,7 @@
 //! by itself.
 
 //!
-//! This crate may use `landfall-core` and no other crate of ours.
+//! This crate may use `landfall-core` and `landfall-sync`, and no other crate of ours.
 
 // One statement: its arguments, the connection that it runs on, and the rows that it returns.
 mod arguments;

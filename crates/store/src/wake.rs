@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landfall_core::clock::Clock;
+use landfall_sync::{Notify, watch};
 use sqlx_postgres::{PgListener, PgPool};
-use tokio::sync::{Notify, watch};
 
 const WORK: &str = "landfall_wake";
 const EVENTS: &str = "landfall_events";

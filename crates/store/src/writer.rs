@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
-use tokio::sync::mpsc;
+use landfall_sync::mpsc;
 use tracing::Instrument;
 
 use crate::Error;
@@ -81,7 +81,7 @@ impl Writer {
     pub fn start_simulated(pool: Pool, faults: Faults, wake: Wake) -> Self {
         let (queue, jobs) = mpsc::channel(QUEUE_SIZE);
         let opened = Opened { pool: pool.clone(), file: None, faults };
-        tokio::spawn(run(opened, jobs, wake));
+        landfall_sync::spawn(run(opened, jobs, wake));
         Self { queue, pool }
     }
 

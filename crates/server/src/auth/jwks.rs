@@ -4,7 +4,7 @@
 //! before they are old, and when a token names an unknown key: outside any lock that others need, one request at a time, at
 //! a limited rate. While the provider is down the known keys stay in use, for a limited time.
 
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -13,8 +13,8 @@ use jsonwebtoken::{Algorithm, DecodingKey};
 use reqwest::header::ACCEPT;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::sync::Mutex;
 
+use super::fetched::{Fetched, Limits};
 use super::provider::is_trustworthy;
 use crate::outbound::response;
 use landfall_core::clock::{Clock, Time};
@@ -26,10 +26,12 @@ pub const REFRESH_INTERVAL: Duration = Duration::from_mins(10);
 const RETRY_INTERVAL: Duration = Duration::from_secs(15);
 /// For how long keys are used while the provider cannot be reached.
 pub const MAX_AGE: TimeDelta = TimeDelta::hours(4);
-/// A token with an invented key id must not cause a request each time.
-const MIN_FETCH_INTERVAL: TimeDelta = TimeDelta::seconds(10);
-/// The same while there are no keys at all.
-const MIN_INTERVAL_WITHOUT_KEYS: TimeDelta = TimeDelta::seconds(2);
+const LIMITS: Limits = Limits {
+    max_age: MAX_AGE,
+    // A token with an invented key id must not cause a request each time.
+    interval: TimeDelta::seconds(10),
+    interval_without: TimeDelta::seconds(2),
+};
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_RESPONSE_BYTES: usize = 256 << 10;
 const MAX_KEYS: usize = 100;
@@ -85,16 +87,7 @@ pub struct Jwks {
 
 struct Inner {
     source: Source,
-    known: RwLock<Known>,
-    /// Held while the keys are fetched. Only a token without a known key waits for it.
-    turn: Mutex<()>,
-}
-
-#[derive(Default, Clone)]
-struct Known {
-    found: Option<Arc<Found>>,
-    fetched_at: Option<Time>,
-    asked_at: Option<Time>,
+    fetched: Fetched<Found>,
 }
 
 struct Found {
@@ -111,7 +104,7 @@ struct Key {
 
 impl Jwks {
     pub fn new(source: Source) -> Self {
-        Self { inner: Arc::new(Inner { source, known: RwLock::default(), turn: Mutex::default() }) }
+        Self { inner: Arc::new(Inner { source, fetched: Fetched::new(LIMITS) }) }
     }
 
     /// The key that a token names, if it fits the algorithm of the token.
@@ -122,11 +115,11 @@ impl Jwks {
         now: Time,
     ) -> Result<DecodingKey, Refusal> {
         let find = |found: Arc<Found>| found.key(id, algorithm);
-        if let Some(key) = self.inner.usable(now).and_then(find) {
+        if let Some(key) = self.inner.fetched.usable(now).and_then(find) {
             return Ok(key);
         }
         self.fetch(now).await;
-        let found = self.inner.usable(now).ok_or_else(unavailable)?;
+        let found = self.inner.fetched.usable(now).ok_or_else(unavailable)?;
         find(found).ok_or_else(|| {
             let message =
                 "The token is signed with a key that its issuer does not publish for this algorithm";
@@ -136,10 +129,10 @@ impl Jwks {
 
     /// The addresses of the provider.
     pub async fn endpoints(&self, now: Time) -> Result<Endpoints, Refusal> {
-        if self.inner.usable(now).is_none() {
+        if self.inner.fetched.usable(now).is_none() {
             self.fetch(now).await;
         }
-        let found = self.inner.usable(now).ok_or_else(unavailable)?;
+        let found = self.inner.fetched.usable(now).ok_or_else(unavailable)?;
         found.endpoints.clone().ok_or_else(unavailable)
     }
 
@@ -147,8 +140,7 @@ impl Jwks {
     pub async fn run(&self, clock: Clock) {
         loop {
             self.fetch(clock.now()).await;
-            let fresh = self.inner.known().fetched_at.is_some_and(|at| at == self.inner.asked_at());
-            clock.sleep(if fresh { REFRESH_INTERVAL } else { RETRY_INTERVAL }).await;
+            clock.sleep(if self.inner.fetched.is_fresh() { REFRESH_INTERVAL } else { RETRY_INTERVAL }).await;
         }
     }
 
@@ -166,45 +158,14 @@ fn unavailable() -> Refusal {
 }
 
 impl Inner {
-    fn known(&self) -> Known {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn asked_at(&self) -> Time {
-        self.known().asked_at.unwrap_or(Time::MIN_UTC)
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Known)) {
-        change(&mut self.known.write().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    fn usable(&self, now: Time) -> Option<Arc<Found>> {
-        let known = self.known();
-        known.found.filter(|_| known.fetched_at.is_some_and(|at| now - at < MAX_AGE))
-    }
-
     async fn fetch(&self, now: Time) {
-        let _turn = self.turn.lock().await;
-        let interval =
-            if self.usable(now).is_some() { MIN_FETCH_INTERVAL } else { MIN_INTERVAL_WITHOUT_KEYS };
-        // Also if they were fetched while this call waited for its turn.
-        if self.known().asked_at.is_some_and(|at| now - at < interval) {
-            return;
-        }
-        self.change(|known| known.asked_at = Some(now));
-        match fetch_all(&self.source).await {
-            Ok(found) => self.change(|known| {
-                known.found = Some(Arc::new(found));
-                known.fetched_at = Some(now);
-            }),
-            Err(error) => {
-                // Without the address, which may contain a key.
-                let error = match error {
-                    FetchError::Request(error) => FetchError::Request(error.without_url()),
-                    other => other,
-                };
-                tracing::warn!(%error, "the keys for tokens could not be fetched");
-            }
+        if let Err(error) = self.fetched.fetch(now, fetch_all(&self.source)).await {
+            // Without the address, which may contain a key.
+            let error = match error {
+                FetchError::Request(error) => FetchError::Request(error.without_url()),
+                other => other,
+            };
+            tracing::warn!(%error, "the keys for tokens could not be fetched");
         }
     }
 }

@@ -6,10 +6,10 @@
 //! many at a time and share their commits.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use landfall_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use landfall_sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::config::StageConfig;
 use super::tenant_share::{Presence, TenantsAtStage};

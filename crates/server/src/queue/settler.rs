@@ -3,9 +3,9 @@
 //! A worker does not wait for the ending of a stage to be written before it begins the next one. If that ends before the
 //! settler took up the first, both endings are written as one change of the row.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use landfall_sync::{Mutex, MutexGuard, mpsc, oneshot};
 
 use super::breaker::BreakerConfig;
 use super::settle::{SettleGroup, Settlement};
@@ -68,7 +68,7 @@ impl Receipt {
 impl Settler {
     pub fn start(db: Db, clock: Clock, breaker: BreakerConfig, worker_name: String) -> Self {
         let (queue, endings) = mpsc::channel(MAX_GROUP);
-        tokio::spawn(Gather { db, clock, breaker, worker_name }.run(endings));
+        landfall_sync::spawn(Gather { db, clock, breaker, worker_name }.run(endings));
         Self { queue }
     }
 

@@ -9,9 +9,10 @@
 //! Each process does this with its own slots, so it is true for all of them together.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
+use landfall_sync::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use crate::records::files::queue::Lane;

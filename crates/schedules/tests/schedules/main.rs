@@ -1,0 +1,7 @@
+//! The contracts of the parts where tasks of one process meet, in many orders of their steps.
+
+mod events;
+mod fetched;
+mod room;
+mod settler;
+mod writer;
