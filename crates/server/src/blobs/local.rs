@@ -285,7 +285,11 @@ impl Upload {
     pub async fn finish(mut self) {
         if let Some(mut draft) = self.draft.take() {
             draft.on_drop = OnDrop::Remove;
-            drop(blocking(move || Ok(drop(draft))).await);
+            let removed = blocking(move || {
+                drop(draft);
+                Ok(())
+            });
+            drop(removed.await);
         }
     }
 
