@@ -133,6 +133,12 @@ impl Observer {
         (!orphans.is_empty()).then(|| format!("objects without an owner: {orphans:?}"))
     }
 
+    /// Whether no worker holds a file.
+    pub fn none_is_worked_on(&self, world: &World) -> bool {
+        let sql = "SELECT COUNT(*) FROM files WHERE status IN ('scanning', 'extracting', 'chunking', 'embedding')";
+        self.rows::<(i64,)>(world, sql)[0].0 == 0
+    }
+
     /// The events that belong to a tenant's user.
     fn events_of(&self, world: &World, tenant: usize) -> Vec<i64> {
         self.events(world, &caller(tenant).user, 0)

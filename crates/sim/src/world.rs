@@ -66,6 +66,9 @@ pub struct Machine {
 /// How long a machine without anything to do may stand still, in milliseconds. Timeouts pass unseen for that long.
 const LONGEST_REST: u64 = 1_000;
 
+/// What a request to a simulated service, or to the storage, takes no longer than when the faults are over, in milliseconds.
+const MOMENT: u64 = 40;
+
 /// How often machines may wake each other within a tick. More waits for the next one.
 const MOST_ROUNDS: usize = 100;
 
@@ -233,6 +236,17 @@ impl World {
 
     pub fn slow_down(&mut self, tick: u64) {
         self.tick = tick;
+    }
+
+    /// Whether no machine is in the middle of something: nothing that it waits for ends in the next moment.
+    pub fn is_quiet(&self) -> bool {
+        self.next() > self.shared.now() + MOMENT
+    }
+
+    /// Lets time pass in which no machine runs. Each of them finds then that all sleeps that ended meanwhile are over, as after a
+    /// freeze of them all, and runs each loop once.
+    pub fn sleep(&self, milliseconds: u64) {
+        self.shared.set_now(self.shared.now() + milliseconds);
     }
 
     /// Moves the world on by one tick, after those in which nothing happens, but not beyond `until` before the last.
