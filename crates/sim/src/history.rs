@@ -93,6 +93,7 @@ fn config() -> Config {
         ("ORPHAN_CLEANUP_SCHEDULE", "* * * * *"),
         ("ABANDONED_UPLOAD_THRESHOLD_MS", "120000"),
         ("BATCH_TIMEOUT_SCHEDULE", "* * * * *"),
+        ("STUCK_RECOVERY_SCHEDULE", "* * * * *"),
         ("POLL_INTERVAL_MS", "2000"),
         ("MIN_FREE_DISK", "1"),
     ] {
@@ -178,8 +179,12 @@ pub type Readers = Vec<(usize, Arc<Mutex<Vec<i64>>>)>;
 
 fn begin_clients(world: &World, accounts: &Accounts) -> Readers {
     let shared = &world.shared;
-    let client =
-        Client { shared: shared.clone(), directory: world.directory.clone(), accounts: accounts.clone() };
+    let client = Client {
+        shared: shared.clone(),
+        directory: world.directory.clone(),
+        accounts: accounts.clone(),
+        bucket: world.bucket.clone(),
+    };
     let runtime = &world.clients.runtime;
     for (place, file) in shared.plan.files.iter().enumerate() {
         runtime.spawn(client.clone().handle(place, file.clone()));

@@ -10,6 +10,8 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
+use landfall_core::failure::Code;
+use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
 
 /// How long clients and faults are active, in milliseconds. What they began may last longer.
@@ -34,6 +36,10 @@ pub struct Plan {
     pub ends_alone: bool,
     /// Whether the faults that last longer than the active time come to their own end.
     pub is_long: bool,
+    /// How long after its opening a batch expires.
+    pub batch_timeout: Duration,
+    /// How long a file waits for a service, if that is less than its outages may last.
+    pub patience: Option<Duration>,
 }
 
 /// What a service does that is down.
@@ -146,6 +152,12 @@ pub enum Fault {
         process: u32,
         ahead: i64,
     },
+    /// The clock of its machine is set to another time.
+    ClockJump {
+        process: u32,
+        at: u64,
+        by: i64,
+    },
 }
 
 impl Fault {
@@ -161,6 +173,7 @@ impl Fault {
             Self::FullDisk { .. } => "full disk",
             Self::LockLost { .. } => "lock lost",
             Self::Skew { .. } => "skew",
+            Self::ClockJump { .. } => "clock jump",
         }
     }
 
@@ -168,7 +181,9 @@ impl Fault {
     fn lasts(&self) -> Option<(u64, u64)> {
         match self {
             Self::CrashAtStep { .. } | Self::Skew { .. } => None,
-            Self::Crash { at, .. } | Self::LockLost { at, .. } => Some((*at, *at)),
+            Self::Crash { at, .. } | Self::LockLost { at, .. } | Self::ClockJump { at, .. } => {
+                Some((*at, *at))
+            }
             Self::Freeze { at, lasts, .. }
             | Self::NoDatabase { at, lasts, .. }
             | Self::NoStorage { at, lasts, .. }
@@ -218,6 +233,8 @@ pub enum Sending {
     InPieces,
     /// In several requests (tus), the last of which confirms it.
     Resumable,
+    /// Straight to the object store.
+    Direct,
     /// The client vanishes after its registration.
     Never,
 }
@@ -238,6 +255,16 @@ pub enum Then {
     Retry,
     Search,
     DeleteAmongMany,
+    /// Cancels the batch with all its files. A file without a batch is cancelled alone.
+    CancelBatch,
+    CancelAndRetry,
+}
+
+impl Then {
+    /// Whether a client may do it with a file that it did not confirm.
+    pub fn needs_no_confirmation(self) -> bool {
+        matches!(self, Self::Delete | Self::DeleteAmongMany | Self::CancelBatch)
+    }
 }
 
 /// A file and what its client does with it.
@@ -262,6 +289,12 @@ impl FilePlan {
     /// The bytes of the file, different for each.
     pub fn bytes(&self) -> Vec<u8> {
         format!("The wind of {} comes from the west", self.word()).into_bytes()
+    }
+
+    /// The stage at which it ends its worker, if it does that.
+    pub fn kills_at(&self) -> Stage {
+        let number = usize::from(self.name.bytes().next().unwrap_or_default());
+        Stage::ALL[(number + self.tenant) % Stage::ALL.len()]
     }
 
     /// A word that only this file has.
@@ -295,6 +328,8 @@ impl Plan {
             has_readers: random.random_ratio(1, 2),
             ends_alone: random.random_ratio(4, 5),
             is_long: random.random_ratio(1, 4),
+            batch_timeout: Duration::from_secs(random.random_range(5..120)),
+            patience: random.random_ratio(1, 6).then(|| Duration::from_secs(random.random_range(5..30))),
             outages: if random.random() { Outages::NotAvailable } else { Outages::NotReached },
         };
         plan.leave_out(without);
@@ -329,6 +364,18 @@ impl Plan {
         self.faults.is_empty()
             && self.files.iter().all(|file| file.kind != Kind::Kills)
             && mix.slow_steps + mix.lost_steps + mix.lost_commits + mix.slow_stages == 0
+    }
+
+    /// Whether a file may fail for this reason because a service was down for longer than files wait for it.
+    pub fn may_give_up_for(&self, reason: &str) -> bool {
+        let is_down = |service: Service| {
+            self.faults.iter().any(|fault| matches!(fault, Fault::Outage { service: down, .. } if *down == service))
+                // Its circuit is also open after documents that it cannot read.
+                || (service == Service::Gateway && self.files.iter().any(|file| file.kind == Kind::BreaksGateway))
+        };
+        let services = [Service::Gateway, Service::Embeddings, Service::Scanner];
+        self.patience.is_some()
+            && services.into_iter().any(|one| Code::of_outage(one).name() == reason && is_down(one))
     }
 
     /// The skew of a process's machine, in milliseconds.
@@ -370,7 +417,7 @@ fn draw_faults(random: &mut StdRng, processes: u32) -> Vec<Fault> {
         } else {
             random.random_range(5_000..60_000)
         };
-        faults.push(match random.random_range(0..14) {
+        faults.push(match random.random_range(0..15) {
             0..3 => {
                 Fault::CrashAtStep { process, step: random.random_range(20..900), after: random.random() }
             }
@@ -384,6 +431,7 @@ fn draw_faults(random: &mut StdRng, processes: u32) -> Vec<Fault> {
             }
             11 => Fault::FullDisk { at, lasts },
             12 => Fault::LockLost { process, at },
+            13 => Fault::ClockJump { process, at, by: random.random_range(-600_000..600_000) },
             _ => Fault::Skew { process, ahead: random.random_range(-600_000..600_000) },
         });
     }
@@ -415,6 +463,7 @@ fn draw_files(random: &mut StdRng) -> Vec<FilePlan> {
                 4 => Sending::Never,
                 5 | 6 => Sending::InPieces,
                 7..10 => Sending::Resumable,
+                10 | 11 => Sending::Direct,
                 _ => Sending::Whole,
             },
             confirming: match random.random_range(0..10) {
@@ -422,12 +471,14 @@ fn draw_files(random: &mut StdRng) -> Vec<FilePlan> {
                 2 => Confirming::Never,
                 _ => Confirming::Once,
             },
-            then: match random.random_range(0..10) {
+            then: match random.random_range(0..12) {
                 0 => Then::Cancel,
                 1 | 2 => Then::Delete,
                 3 => Then::Retry,
                 4 => Then::Search,
                 5 => Then::DeleteAmongMany,
+                6 => Then::CancelBatch,
+                7 => Then::CancelAndRetry,
                 _ => Then::Nothing,
             },
             wait: random.random_range(0..ACTIVE / 2),

@@ -9,11 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use chrono::TimeDelta;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_util::sync::CancellationToken;
 
-use landfall_core::clock::{SimulatedTime, Time};
+use landfall_core::clock::{Ahead, SimulatedTime};
 use landfall_core::lifecycle::Stage;
 use landfall_server::app::{App, Replacements, Simulated};
 use landfall_server::blobs::Blobs;
@@ -26,11 +25,6 @@ use crate::receiver::Received;
 use crate::services::{Stages, embedder};
 use crate::shared::{Life, Shared};
 use crate::storage::{Bucket, Storage};
-
-/// The earliest time at which a history begins.
-fn beginning() -> Time {
-    Time::from_timestamp(1_800_000_000, 0).expect("a time")
-}
 
 /// What is the same for all histories.
 pub struct Ground {
@@ -104,13 +98,13 @@ fn come_to_rest() {
 }
 
 impl Machine {
-    /// A machine whose clock shows so many milliseconds more than the world has seen since the earliest beginning.
-    pub fn start(now: u64, ahead: i64) -> Self {
+    /// A machine that starts now, whose clock is ahead of the world's.
+    pub fn start(shared: &Shared, ahead: Ahead) -> Self {
         let mut builder = Builder::new_current_thread();
         let built = builder.enable_time().start_paused(true).on_thread_park(come_to_rest).build();
         let runtime = built.expect("a runtime without I/O can always be built");
-        let shown = beginning() + TimeDelta::milliseconds(i64::try_from(now).unwrap_or(0) + ahead);
-        let time = runtime.block_on(async { SimulatedTime::starting_at(shown) });
+        let now = shared.now();
+        let time = runtime.block_on(async { SimulatedTime::starting_at(shared.time(), ahead) });
         Self { runtime, time, since: now, ran_until: now }
     }
 
@@ -211,11 +205,19 @@ struct Process {
     living: Option<(Arc<Life>, Machine)>,
     /// When it is started again.
     starts_at: u64,
+    /// The clock of its machine.
+    ahead: Ahead,
 }
 
 impl World {
     pub fn new(shared: &Arc<Shared>, ground: Arc<Ground>) -> Self {
-        let process = |number| Process { number, lives: 0, living: None, starts_at: u64::from(number) * 50 };
+        let process = |number| Process {
+            number,
+            lives: 0,
+            living: None,
+            starts_at: u64::from(number) * 50,
+            ahead: Ahead::of(shared.plan.skew(number)),
+        };
         Self {
             processes: (1..=shared.plan.processes).map(process).collect(),
             shared: shared.clone(),
@@ -223,7 +225,7 @@ impl World {
             bucket: Arc::default(),
             received: Received::new(shared),
             directory: Directory::default(),
-            clients: Machine::start(0, shared.plan.later * 1_000),
+            clients: Machine::start(shared, Ahead::default()),
             tick: shared.plan.tick,
         }
     }
@@ -323,6 +325,11 @@ impl World {
                     self.shared.tell(|| format!("process {process} loses its lock"));
                     self.ground.database.release_locks(*process);
                 }
+                Fault::ClockJump { process, at, by } if (from..to).contains(at) => {
+                    self.shared.trace().reached(fault.name());
+                    self.shared.tell(|| format!("the clock of process {process} jumps by {by} ms"));
+                    self.processes[*process as usize - 1].ahead.jump(*by);
+                }
                 _ => {}
             }
         }
@@ -368,12 +375,12 @@ impl World {
     fn start(&mut self, place: usize) {
         let shared = &self.shared;
         let process = &mut self.processes[place];
-        let (number, ahead) = (process.number, shared.plan.skew(process.number));
+        let (number, ahead) = (process.number, process.ahead.clone());
         process.lives += 1;
         let life = Life::new(shared, number, process.lives == 1);
-        let machine = Machine::start(shared.now(), shared.plan.later * 1_000 + ahead);
+        let machine = Machine::start(shared, ahead.clone());
         shared.tell(|| format!("process {number} starts"));
-        if ahead != 0 {
+        if !ahead.delta().is_zero() {
             shared.trace().reached("skew");
         }
         machine.time.enter();
@@ -385,7 +392,7 @@ impl World {
             directory: self.directory.clone(),
             handle: machine.runtime.handle().clone(),
             name: format!("process {number}, life {}", process.lives),
-            ahead: TimeDelta::milliseconds(ahead),
+            ahead,
         };
         machine.runtime.spawn(starting.run());
         process.living = Some((life, machine));
@@ -418,7 +425,7 @@ struct Starting {
     directory: Directory,
     handle: Handle,
     name: String,
-    ahead: TimeDelta,
+    ahead: Ahead,
 }
 
 impl Starting {
@@ -437,7 +444,13 @@ impl Starting {
             })),
             ..Replacements::default()
         };
-        match Box::pin(App::start(self.ground.config.clone(), replacements)).await {
+        let mut config = self.ground.config.clone();
+        let plan = &self.life.shared.plan;
+        config.intake.batch_timeout = plan.batch_timeout;
+        if let Some(patience) = plan.patience {
+            config.queue.breaker.patience = patience;
+        }
+        match Box::pin(App::start(config, replacements)).await {
             Ok(app) => {
                 self.directory.entries().push((self.life.process, self.handle, app.clone()));
                 app.run(CancellationToken::new()).await;
