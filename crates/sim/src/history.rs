@@ -6,9 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use landfall_core::clock::Ahead;
 use landfall_core::{blocking, random};
 use landfall_server::config::{Config, Variables};
+use landfall_server::content::index;
 use landfall_store::SimulatedDatabase;
+use tokio::runtime::Builder;
 
 use crate::clients::{Accounts, Client};
 use crate::oracles::{self, Observer};
@@ -57,20 +60,25 @@ pub fn prepare() -> Ground {
     blocking::stay_on_this_thread();
     random::seed(0);
     let statements = warm_up();
-    let ground = ground();
+    let ground = ground(Some(SimulatedDatabase::create().expect("a database in memory")));
     ground.prepare(statements.iter());
     ground
 }
 
-fn ground() -> Ground {
-    Ground::new(SimulatedDatabase::create().expect("a database in memory"), config())
+fn ground(new: Option<SimulatedDatabase>) -> Ground {
+    let used = SimulatedDatabase::create().expect("a database in memory");
+    let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime without I/O");
+    runtime
+        .block_on(async { index::install(&used.connect(0, Ahead::default(), None)).await })
+        .expect("the tables are created");
+    Ground::new(used, new, config())
 }
 
 /// Runs histories whose only purpose is that what a process computes once is computed before the others begin. Returns the
 /// statements that they made.
 fn warm_up() -> BTreeSet<String> {
     let warming = |seed| {
-        let verdict = run(seed, &Without::default(), Detail::Statements, Arc::new(ground()));
+        let verdict = run(seed, &Without::default(), Detail::Statements, Arc::new(ground(None)));
         verdict.made.into_iter().chain(verdict.judged_with)
     };
     WARMING.flat_map(warming).collect()
@@ -109,8 +117,8 @@ pub fn run(seed: u64, without: &Without, detail: Detail, ground: Arc<Ground>) ->
     random::seed(seed);
     let plan = Plan::draw(seed, without);
     let shared = Shared::new(plan, detail);
-    let mut world = World::new(&shared, ground.clone());
-    let observer = Observer::new(&world, &ground.database);
+    let mut world = World::new(&shared, ground);
+    let observer = Observer::new(&world);
     let accounts = Accounts::new(shared.plan.files.len());
     let readers = begin_clients(&world, &accounts);
     let mut violations = Vec::new();
@@ -126,10 +134,10 @@ pub fn run(seed: u64, without: &Without, detail: Detail, ground: Arc<Ground>) ->
     loop {
         world.go_on(next_check);
         // Whoever looks on must not wait for a process that stands still in the middle of a transaction.
-        if shared.now() < next_check || (!ground.database.is_free() && shared.now() <= most) {
+        if shared.now() < next_check || (!world.database.is_free() && shared.now() <= most) {
             continue;
         }
-        if !ground.database.is_free() {
+        if !world.database.is_free() {
             violations.push("a process never ends its transaction".to_owned());
             return verdict(seed, &shared, violations);
         }

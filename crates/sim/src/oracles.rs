@@ -13,7 +13,7 @@ use landfall_core::lifecycle::Stage;
 use landfall_server::audit::audit;
 use landfall_server::blobs::Blobs;
 use landfall_server::content::search;
-use landfall_store::{Arg, Db, Error, FaultInjector, FromRow, SimulatedDatabase, Step, args};
+use landfall_store::{Arg, Db, Error, FaultInjector, FromRow, Step, args};
 
 use crate::clients::{Account, Accounts, Known, caller, question};
 use crate::history::{Readers, seen_by};
@@ -71,12 +71,12 @@ struct BatchRow {
 }
 
 impl Observer {
-    pub fn new(world: &World, database: &SimulatedDatabase) -> Self {
+    pub fn new(world: &World) -> Self {
         let storage = Storage::new(&world.bucket, &world.shared, None);
         let blobs = Blobs::made(std::sync::Arc::new(storage));
         let noted = Noted(world.shared.clone());
         let noted = world.shared.is_counted().then(|| Arc::new(noted) as Arc<dyn FaultInjector>);
-        let db = world.clients.finish(async { database.connect(OBSERVER, Ahead::default(), noted) });
+        let db = world.clients.finish(async { world.database.connect(OBSERVER, Ahead::default(), noted) });
         Self { db, blobs }
     }
 

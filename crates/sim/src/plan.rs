@@ -30,6 +30,8 @@ pub struct Plan {
     pub faults: Vec<Fault>,
     pub files: Vec<FilePlan>,
     pub outages: Outages,
+    /// Whether the first process creates the tables.
+    pub has_new_database: bool,
     pub has_webhook: bool,
     pub has_readers: bool,
     /// Whether the first process is the only one left when the faults are over.
@@ -324,6 +326,7 @@ impl Plan {
             mix: draw_mix(&mut random),
             faults: draw_faults(&mut random, processes),
             files: draw_files(&mut random),
+            has_new_database: random.random_ratio(1, 32),
             has_webhook: random.random_ratio(1, 3),
             has_readers: random.random_ratio(1, 2),
             ends_alone: random.random_ratio(4, 5),

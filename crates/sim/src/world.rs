@@ -20,7 +20,7 @@ use landfall_server::config::Config;
 use landfall_store::SimulatedDatabase;
 
 use crate::database::DatabaseFaults;
-use crate::plan::Fault;
+use crate::plan::{Fault, Plan};
 use crate::receiver::Received;
 use crate::services::{Stages, embedder};
 use crate::shared::{Life, Shared};
@@ -28,22 +28,32 @@ use crate::storage::{Bucket, Storage};
 
 /// What is the same for all histories.
 pub struct Ground {
-    pub database: SimulatedDatabase,
+    /// As an earlier process left it: with the tables that the first one creates.
+    used: SimulatedDatabase,
+    /// One that no process has used. To create the tables makes SQLite parse all statements anew, so few histories begin here.
+    new: Option<SimulatedDatabase>,
     pub config: Config,
     /// The statements that were prepared.
     prepared: Mutex<BTreeSet<String>>,
 }
 
 impl Ground {
-    pub fn new(database: SimulatedDatabase, config: Config) -> Self {
-        Self { database, config, prepared: Mutex::default() }
+    pub fn new(used: SimulatedDatabase, new: Option<SimulatedDatabase>, config: Config) -> Self {
+        Self { used, new, config, prepared: Mutex::default() }
+    }
+
+    /// The database that a history begins with.
+    pub fn database(&self, plan: &Plan) -> SimulatedDatabase {
+        self.new.as_ref().filter(|_| plan.has_new_database).unwrap_or(&self.used).clone()
     }
 
     /// Parses and plans these statements for all histories that follow. That changes nothing but their time.
     pub fn prepare<'a>(&self, statements: impl Iterator<Item = &'a String>) {
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        let new: Vec<&String> = statements.filter(|sql| prepared.insert((*sql).clone())).collect();
-        self.database.prepare(new.into_iter().map(String::as_str));
+        let fresh: Vec<&String> = statements.filter(|sql| prepared.insert((*sql).clone())).collect();
+        for database in std::iter::once(&self.used).chain(&self.new) {
+            database.prepare(fresh.iter().map(|sql| sql.as_str()));
+        }
     }
 }
 
@@ -191,6 +201,7 @@ impl Directory {
 pub struct World {
     pub shared: Arc<Shared>,
     ground: Arc<Ground>,
+    pub database: SimulatedDatabase,
     pub bucket: Arc<Bucket>,
     pub received: Arc<Received>,
     pub directory: Directory,
@@ -221,6 +232,7 @@ impl World {
         Self {
             processes: (1..=shared.plan.processes).map(process).collect(),
             shared: shared.clone(),
+            database: ground.database(&shared.plan),
             ground,
             bucket: Arc::default(),
             received: Received::new(shared),
@@ -323,7 +335,7 @@ impl World {
                 Fault::LockLost { process, at } if (from..to).contains(at) => {
                     self.shared.trace().reached(fault.name());
                     self.shared.tell(|| format!("process {process} loses its lock"));
-                    self.ground.database.release_locks(*process);
+                    self.database.release_locks(*process);
                 }
                 Fault::ClockJump { process, at, by } if (from..to).contains(at) => {
                     self.shared.trace().reached(fault.name());
@@ -368,7 +380,7 @@ impl World {
             drop(machine);
             drop(life);
         }
-        self.ground.database.release_locks(process.number);
+        self.database.release_locks(process.number);
         process.starts_at = now + 200 + self.shared.number(4_000);
     }
 
@@ -385,7 +397,8 @@ impl World {
         }
         machine.time.enter();
         let starting = Starting {
-            ground: self.ground.clone(),
+            config: self.ground.config.clone(),
+            database: self.database.clone(),
             life: life.clone(),
             blobs: Blobs::made(Arc::new(Storage::new(&self.bucket, shared, Some(life.clone())))),
             received: self.received.clone(),
@@ -418,7 +431,8 @@ impl World {
 
 /// A process that starts.
 struct Starting {
-    ground: Arc<Ground>,
+    config: Config,
+    database: SimulatedDatabase,
     life: Arc<Life>,
     blobs: Blobs,
     received: Arc<Received>,
@@ -431,7 +445,7 @@ struct Starting {
 impl Starting {
     async fn run(self) {
         let faults = Arc::new(DatabaseFaults(self.life.clone()));
-        let db = self.ground.database.connect(self.life.process, self.ahead, Some(faults));
+        let db = self.database.connect(self.life.process, self.ahead, Some(faults));
         let stages = Stages { life: self.life.clone(), db: db.clone(), blobs: self.blobs.clone() };
         let replacements = Replacements {
             work: Some(Arc::new(stages)),
@@ -444,7 +458,7 @@ impl Starting {
             })),
             ..Replacements::default()
         };
-        let mut config = self.ground.config.clone();
+        let mut config = self.config;
         let plan = &self.life.shared.plan;
         config.intake.batch_timeout = plan.batch_timeout;
         if let Some(patience) = plan.patience {
