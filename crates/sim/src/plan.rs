@@ -30,6 +30,9 @@ pub struct Plan {
     pub faults: Vec<Fault>,
     pub files: Vec<FilePlan>,
     pub outages: Outages,
+    /// Whether a service extracts the text, and not this program. The same for the embeddings.
+    pub has_gateway: bool,
+    pub has_embeddings: bool,
     /// Whether the first process creates the tables.
     pub has_new_database: bool,
     pub has_webhook: bool,
@@ -326,6 +329,8 @@ impl Plan {
             mix: draw_mix(&mut random),
             faults: draw_faults(&mut random, processes),
             files: draw_files(&mut random),
+            has_gateway: random.random(),
+            has_embeddings: random.random(),
             has_new_database: random.random_ratio(1, 32),
             has_webhook: random.random_ratio(1, 3),
             has_readers: random.random_ratio(1, 2),
@@ -335,8 +340,22 @@ impl Plan {
             patience: random.random_ratio(1, 6).then(|| Duration::from_secs(random.random_range(5..30))),
             outages: if random.random() { Outages::NotAvailable } else { Outages::NotReached },
         };
+        if !plan.has_gateway {
+            for file in plan.files.iter_mut().filter(|file| file.kind == Kind::BreaksGateway) {
+                file.kind = Kind::Damaged;
+            }
+        }
         plan.leave_out(without);
         plan
+    }
+
+    /// Whether this installation calls such a service.
+    pub fn calls(&self, service: Service) -> bool {
+        match service {
+            Service::Gateway => self.has_gateway,
+            Service::Embeddings => self.has_embeddings,
+            Service::Scanner | Service::Storage => true,
+        }
     }
 
     fn leave_out(&mut self, without: &Without) {
@@ -378,7 +397,9 @@ impl Plan {
         };
         let services = [Service::Gateway, Service::Embeddings, Service::Scanner];
         self.patience.is_some()
-            && services.into_iter().any(|one| Code::of_outage(one).name() == reason && is_down(one))
+            && services
+                .into_iter()
+                .any(|one| self.calls(one) && Code::of_outage(one).name() == reason && is_down(one))
     }
 
     /// The skew of a process's machine, in milliseconds.

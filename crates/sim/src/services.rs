@@ -85,7 +85,7 @@ impl Stages {
 
     fn is_down(&self, service: Service) -> Result<(), Failure> {
         let shared = &self.life.shared;
-        if shared.is_down(service) {
+        if shared.plan.calls(service) && shared.is_down(service) {
             let failure = Failure::new(Code::of_outage(service), format!("{} is down", service.title()));
             return Err(if shared.plan.outages == Outages::NotAvailable {
                 failure.unavailable()

@@ -17,6 +17,7 @@ use landfall_core::lifecycle::Stage;
 use landfall_server::app::{App, Replacements, Simulated};
 use landfall_server::blobs::Blobs;
 use landfall_server::config::Config;
+use landfall_server::queue::config::OptionalServices;
 use landfall_store::SimulatedDatabase;
 
 use crate::database::DatabaseFaults;
@@ -461,6 +462,14 @@ impl Starting {
         let mut config = self.config;
         let plan = &self.life.shared.plan;
         config.intake.batch_timeout = plan.batch_timeout;
+        let services = OptionalServices {
+            scanner: true,
+            gateway: plan.has_gateway,
+            embeddings: plan.has_embeddings,
+        };
+        for stage in &mut config.queue.stages {
+            stage.services = services.of_stage(stage.stage);
+        }
         if let Some(patience) = plan.patience {
             config.queue.breaker.patience = patience;
         }
