@@ -14,13 +14,34 @@ use landfall_core::failure::Code;
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
 
-/// How long clients and faults are active, in milliseconds. What they began may last longer.
-pub const ACTIVE: u64 = 20_000;
+/// How much happens in a history. A small one costs a fifth of a large one, and most faults need no more.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    /// How long clients and faults are active, in milliseconds. What they began may last longer.
+    active: u64,
+    files: &'static [usize],
+    faults: &'static [usize],
+}
+
+impl Size {
+    const SMALL: Self = Self { active: 4_000, files: &[1, 2], faults: &[0, 1, 1, 2] };
+    const MEDIUM: Self = Self { active: 8_000, files: &[2, 3, 4], faults: &[0, 1, 2, 3] };
+    const LARGE: Self = Self { active: 20_000, files: &[3, 5, 8], faults: &[0, 1, 2, 3, 5] };
+
+    fn draw(random: &mut StdRng) -> Self {
+        match random.random_range(0..6) {
+            0..3 => Self::SMALL,
+            3 | 4 => Self::MEDIUM,
+            _ => Self::LARGE,
+        }
+    }
+}
 
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Plan {
     pub seed: u64,
+    pub size: Size,
     pub processes: u32,
     /// Seconds between the hour at which histories begin and the beginning of this one, so that jobs of the calendar fall into it.
     pub later: i64,
@@ -320,15 +341,17 @@ pub struct Without {
 impl Plan {
     pub fn draw(seed: u64, without: &Without) -> Self {
         let mut random = StdRng::seed_from_u64(seed ^ 0x706c_616e);
+        let size = Size::draw(&mut random);
         let processes = *[1, 1, 2, 2, 3].choose(&mut random).expect("not empty");
         let mut plan = Self {
             seed,
+            size,
             processes,
             later: random.random_range(0..120),
             tick: *[10, 25, 50].choose(&mut random).expect("not empty"),
             mix: draw_mix(&mut random),
-            faults: draw_faults(&mut random, processes),
-            files: draw_files(&mut random),
+            faults: draw_faults(&mut random, size, processes),
+            files: draw_files(&mut random, size),
             has_gateway: random.random(),
             has_embeddings: random.random(),
             has_new_database: random.random_ratio(1, 32),
@@ -343,6 +366,7 @@ impl Plan {
         if !plan.has_gateway {
             for file in plan.files.iter_mut().filter(|file| file.kind == Kind::BreaksGateway) {
                 file.kind = Kind::Damaged;
+                file.name = file.name.replace("BreaksGateway", "Damaged");
             }
         }
         plan.leave_out(without);
@@ -371,7 +395,7 @@ impl Plan {
     /// When the faults are over.
     pub fn calm_from(&self) -> u64 {
         let ends = self.faults.iter().filter_map(Fault::lasts).map(|(_, end)| end);
-        ends.filter(|_| self.is_long).fold(ACTIVE, u64::max)
+        ends.filter(|_| self.is_long).fold(self.size.active, u64::max)
     }
 
     /// The next time, from this one on, at which a fault begins or ends.
@@ -429,12 +453,12 @@ fn draw_mix(random: &mut StdRng) -> Mix {
     mix
 }
 
-fn draw_faults(random: &mut StdRng, processes: u32) -> Vec<Fault> {
-    let many = *[0, 1, 2, 3, 5].choose(random).expect("not empty");
+fn draw_faults(random: &mut StdRng, size: Size, processes: u32) -> Vec<Fault> {
+    let many = *size.faults.choose(random).expect("not empty");
     let mut faults = Vec::new();
     for _ in 0..many {
         let process = random.random_range(1..=processes);
-        let at = random.random_range(200..ACTIVE);
+        let at = random.random_range(200..size.active);
         // Some outlive the expiry of a heartbeat.
         let lasts = if random.random() {
             random.random_range(200..5_000)
@@ -442,8 +466,10 @@ fn draw_faults(random: &mut StdRng, processes: u32) -> Vec<Fault> {
             random.random_range(5_000..60_000)
         };
         faults.push(match random.random_range(0..15) {
+            // About as many steps as a process makes in that time.
             0..3 => {
-                Fault::CrashAtStep { process, step: random.random_range(20..900), after: random.random() }
+                let step = random.random_range(20..size.active / 22);
+                Fault::CrashAtStep { process, step, after: random.random() }
             }
             3 | 4 => Fault::Crash { process, at },
             5 | 6 => Fault::Freeze { process, at, lasts },
@@ -462,8 +488,8 @@ fn draw_faults(random: &mut StdRng, processes: u32) -> Vec<Fault> {
     faults
 }
 
-fn draw_files(random: &mut StdRng) -> Vec<FilePlan> {
-    let many = *[1, 2, 3, 5, 8].choose(random).expect("not empty");
+fn draw_files(random: &mut StdRng, size: Size) -> Vec<FilePlan> {
+    let many = *size.files.choose(random).expect("not empty");
     let has_batch = random.random_ratio(1, 2);
     let mut files = Vec::new();
     for number in 0..many {
@@ -480,7 +506,7 @@ fn draw_files(random: &mut StdRng) -> Vec<FilePlan> {
             tenant: random.random_range(0..2),
             kind,
             in_batch: has_batch && random.random_ratio(1, 2),
-            begins: random.random_range(0..ACTIVE / 2),
+            begins: random.random_range(0..size.active / 2),
             sending: match random.random_range(0..20) {
                 0 | 1 => Sending::Twice,
                 2 | 3 => Sending::ShortFirst,
@@ -505,7 +531,7 @@ fn draw_files(random: &mut StdRng) -> Vec<FilePlan> {
                 7 => Then::CancelAndRetry,
                 _ => Then::Nothing,
             },
-            wait: random.random_range(0..ACTIVE / 2),
+            wait: random.random_range(0..size.active / 2),
             asks_once: random.random_ratio(1, 3),
         });
     }

@@ -462,11 +462,8 @@ impl Starting {
         let mut config = self.config;
         let plan = &self.life.shared.plan;
         config.intake.batch_timeout = plan.batch_timeout;
-        let services = OptionalServices {
-            scanner: true,
-            gateway: plan.has_gateway,
-            embeddings: plan.has_embeddings,
-        };
+        let services =
+            OptionalServices { scanner: true, gateway: plan.has_gateway, embeddings: plan.has_embeddings };
         for stage in &mut config.queue.stages {
             stage.services = services.of_stage(stage.stage);
         }
