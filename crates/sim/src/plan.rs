@@ -17,6 +17,9 @@ use landfall_core::failure::Code;
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
 
+/// In one of so many histories, most documents are bad in the same way: some faults need two of a kind.
+const MANY_ALIKE: u64 = 8;
+
 /// How much happens in a history. A small one costs a fifth of a large one, and most faults need no more.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
@@ -366,6 +369,9 @@ impl Plan {
             patience: random.random_ratio(1, 6).then(|| Duration::from_secs(random.random_range(5..30))),
             outages: if random.random() { Outages::NotAvailable } else { Outages::NotReached },
         };
+        if seed.is_multiple_of(MANY_ALIKE) {
+            plan.make_alike();
+        }
         if !plan.has_gateway {
             for file in plan.files.iter_mut().filter(|file| file.kind == Kind::BreaksGateway) {
                 file.kind = Kind::Damaged;
@@ -374,6 +380,19 @@ impl Plan {
         }
         plan.leave_out(without);
         plan
+    }
+
+    /// Makes most documents bad in the same way. From a chance of its own, so that all else is as it was drawn.
+    fn make_alike(&mut self) {
+        let mut random = StdRng::seed_from_u64(self.seed ^ 0x616c_696b);
+        let kinds = [Kind::Damaged, Kind::Infected, Kind::BreaksGateway, Kind::Empty, Kind::Kills];
+        let kind = *kinds.choose(&mut random).expect("not empty");
+        self.has_gateway |= kind == Kind::BreaksGateway;
+        for (number, file) in self.files.iter_mut().enumerate() {
+            if random.random_ratio(2, 3) {
+                (file.kind, file.name) = (kind, format!("{number}-{kind:?}.txt"));
+            }
+        }
     }
 
     /// Whether this installation calls such a service.
