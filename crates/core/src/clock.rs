@@ -5,6 +5,7 @@ mod shared;
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -121,20 +122,40 @@ thread_local! {
     static SIMULATED: RefCell<Option<SimulatedTime>> = const { RefCell::new(None) };
 }
 
+/// By how many milliseconds the clock of a simulated machine is ahead (behind, if negative). All who hold a copy see a change.
+#[derive(Debug, Clone, Default)]
+pub struct Ahead(Arc<AtomicI64>);
+
+impl Ahead {
+    pub fn of(milliseconds: i64) -> Self {
+        Self(Arc::new(AtomicI64::new(milliseconds)))
+    }
+
+    pub fn delta(&self) -> TimeDelta {
+        TimeDelta::milliseconds(self.0.load(Ordering::Relaxed))
+    }
+
+    /// The clock is set to another time.
+    pub fn jump(&self, milliseconds: i64) {
+        self.0.fetch_add(milliseconds, Ordering::Relaxed);
+    }
+}
+
 /// The clock of a simulated machine: it goes with the time of its runtime, which only the simulation moves.
 #[derive(Debug, Clone)]
 pub struct SimulatedTime {
     start: Time,
     since: tokio::time::Instant,
+    ahead: Ahead,
     /// When its sleeps end, also those that were given up.
     ends: Arc<Mutex<BinaryHeap<Reverse<tokio::time::Instant>>>>,
 }
 
 impl SimulatedTime {
-    /// A clock that shows `now` at this moment of the current runtime.
+    /// A clock at a moment of the current runtime at which it is `now`, and that is ahead of this time.
     #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
-    pub fn starting_at(now: Time) -> Self {
-        Self { start: now, since: tokio::time::Instant::now(), ends: Arc::default() }
+    pub fn starting_at(now: Time, ahead: Ahead) -> Self {
+        Self { start: now, since: tokio::time::Instant::now(), ahead, ends: Arc::default() }
     }
 
     /// From now on this is the clock of the machine, as this thread sees it.
@@ -168,8 +189,9 @@ impl SimulatedTime {
 }
 
 fn system_now() -> Time {
-    let simulated =
-        SIMULATED.with_borrow(|time| time.as_ref().map(|time| time.start + to_delta(time.since.elapsed())));
+    let simulated = SIMULATED.with_borrow(|time| {
+        time.as_ref().map(|time| time.start + time.ahead.delta() + to_delta(time.since.elapsed()))
+    });
     if let Some(now) = simulated {
         return now;
     }

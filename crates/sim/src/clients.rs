@@ -24,16 +24,15 @@ use landfall_server::delivery::webhooks::register::RegisterWebhook;
 use landfall_server::delivery::webhooks::signature::Secret;
 use landfall_server::intake::announce::Announced;
 use landfall_server::intake::batches::OpenBatch;
-use landfall_server::intake::cancel::Cancel;
 use landfall_server::intake::idempotency::{Idempotent, Key};
 use landfall_server::intake::register::Register;
 use landfall_server::intake::upload::Upload;
 use landfall_server::intake::{confirm, delete};
-use landfall_server::queue::revive::{self, Revive};
 use landfall_store::Error;
 
 use crate::plan::{Confirming, FilePlan, Sending, Then};
 use crate::shared::Shared;
+use crate::storage::Bucket;
 use crate::world::Directory;
 
 /// How long a slow client waits between two pieces of a request, in milliseconds.
@@ -60,6 +59,8 @@ pub struct Account {
     pub sent: Known,
     pub confirmed: Known,
     pub cancelled: Known,
+    /// Whether someone asked to cancel its batch.
+    pub batch_cancelled: bool,
     pub deleted: Known,
     /// Files that a search found although they were deleted before it began.
     pub found_deleted: bool,
@@ -102,6 +103,8 @@ pub struct Client {
     pub shared: Arc<Shared>,
     pub directory: Directory,
     pub accounts: Accounts,
+    /// Where some clients send their bytes themselves.
+    pub bucket: Arc<Bucket>,
 }
 
 impl Client {
@@ -148,7 +151,12 @@ impl Client {
     }
 
     /// Asks once, if the client of the file vanishes then, or until there is a definite answer. `None` without one.
-    async fn ask_for<T, F, R>(&self, file: &FilePlan, what: &str, request: R) -> Option<Result<T, Refusal>>
+    pub(crate) async fn ask_for<T, F, R>(
+        &self,
+        file: &FilePlan,
+        what: &str,
+        request: R,
+    ) -> Option<Result<T, Refusal>>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
@@ -184,18 +192,27 @@ impl Client {
             return None;
         }
         let id = self.register(place, file, &caller).await?;
-        self.send(place, file, id).await?;
-        if file.confirming == Confirming::Never {
+        let sent = self.send(place, file, id).await;
+        if sent.is_none() || file.confirming == Confirming::Never {
+            if file.then.needs_no_confirmation() {
+                self.pause(file.wait).await;
+                self.then(place, file, id, &caller).await;
+            }
             return None;
         }
         let confirms = if file.confirming == Confirming::Twice { 2 } else { 1 };
         for _ in 0..confirms {
             self.accounts.note(place, |account| account.confirmed = account.confirmed.max_asked());
             let of = caller.clone();
+            let direct = (file.sending == Sending::Direct).then(|| (self.clone(), file.bytes()));
             let confirm = move |app: App| {
-                let of = of.clone();
+                let (of, direct) = (of.clone(), direct.clone());
                 async move {
                     let request = ConfirmRequest::default();
+                    // What the server found to be too short, it has removed.
+                    if let Some((client, bytes)) = direct {
+                        client.put(id, bytes);
+                    }
                     confirm::confirm(&app.db, &app.blobs, &of, id, None, &request, &app.clock).await.map(drop)
                 }
             };
@@ -228,6 +245,7 @@ impl Client {
     async fn register(&self, place: usize, file: &FilePlan, caller: &Caller) -> Option<Uuid> {
         let (batch, announced) = self.announce(place, file, caller).await?;
         let (of, name) = (caller.clone(), file.name.clone());
+        let is_direct = file.sending == Sending::Direct;
         let register = move |app: App| {
             let (of, announced, name) = (of.clone(), announced.clone(), name.clone());
             async move {
@@ -241,7 +259,7 @@ impl Client {
                     now,
                     config: app.config.intake.clone(),
                     signer: app.signer.clone(),
-                    direct: None,
+                    direct: is_direct.then_some(i64::MAX),
                     trace: None,
                 };
                 let tickets = app.db.write_jointly(Idempotent { key, now, change }).await?;
@@ -280,6 +298,10 @@ impl Client {
             return None;
         }
         self.accounts.note(place, |account| account.sent = Known::Asked);
+        if file.sending == Sending::Direct {
+            self.send_direct(file, id);
+            return Some(());
+        }
         if file.sending == Sending::ShortFirst {
             let bytes = file.bytes();
             let part = bytes[1..].to_vec();
@@ -310,20 +332,14 @@ impl Client {
         let (name, of) = (&file.name, caller.clone());
         match file.then {
             Then::Nothing => {}
-            Then::Cancel => {
+            Then::Cancel => self.cancel(place, file, id, &of).await,
+            Then::CancelBatch => self.cancel_batch(place, file, id, &of).await,
+            Then::CancelAndRetry => {
+                self.cancel(place, file, id, &of).await;
+                self.pause(file.wait / 4).await;
+                // A request to cancel that got no answer may come to its end after the retry.
                 self.accounts.note(place, |account| account.cancelled = Known::Asked);
-                let cancel = move |app: App| {
-                    let caller = of.clone();
-                    async move { app.db.write(Cancel { caller, file: id, now: app.clock.now() }).await.map(drop) }
-                };
-                let done = self
-                    .ask_for(file, &format!("cancel {name}"), cancel)
-                    .await
-                    .is_some_and(|done| done.is_ok());
-                // A refusal may also mean that an attempt without an answer was the one that did it.
-                self.accounts.note(place, |account| {
-                    account.cancelled = if done { Known::Done } else { Known::Asked };
-                });
+                self.retry(file, id, &of).await;
             }
             Then::Delete => {
                 self.accounts.note(place, |account| account.deleted = Known::Asked);
@@ -341,23 +357,7 @@ impl Client {
                     self.accounts.note(place, |account| account.found_deleted = true);
                 }
             }
-            Then::Retry => {
-                let retry = move |app: App| {
-                    let caller = of.clone();
-                    async move {
-                        let request = Revive {
-                            caller,
-                            file: id,
-                            from_stage: None,
-                            first_stage: app.config.intake.first_stage,
-                            only_failed: false,
-                            now: app.clock.now(),
-                        };
-                        revive::revive(&app.db, &app.blobs, request).await.map(drop)
-                    }
-                };
-                drop(self.ask_for(file, &format!("retry {name}"), retry).await);
-            }
+            Then::Retry => self.retry(file, id, &of).await,
             Then::Search => drop(self.finds(file).await),
             Then::DeleteAmongMany => self.delete_among_many(place, file, id, &of).await,
         }

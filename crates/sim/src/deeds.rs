@@ -1,4 +1,5 @@
-//! What some clients do: they send a file in several requests (tus), or delete it with an operation on many files.
+//! What some clients do: they send a file in several requests (tus) or straight to the object store, cancel it alone or with its
+//! batch, retry it, or delete it with an operation on many files.
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -8,10 +9,14 @@ use landfall_core::caller::{Caller, Reach};
 use landfall_core::refusal::Refusal;
 use landfall_core::states::OperationAction;
 use landfall_server::app::App;
+use landfall_server::blobs::Blobs;
+use landfall_server::intake::cancel::Cancel;
+use landfall_server::intake::cancel_batch::CancelBatch;
 use landfall_server::intake::idempotency::{Idempotent, Key};
 use landfall_server::intake::resumable::create::Beginning;
 use landfall_server::intake::resumable::receive::Piece;
 use landfall_server::operations::{Files, Operation, Start};
+use landfall_server::queue::revive::{self, Revive};
 use landfall_server::records::files::dead_letters::Filter;
 
 use crate::clients::{Client, Known, NoResult};
@@ -76,6 +81,71 @@ impl Client {
                 self.pause(200 + self.shared.number(1_000)).await;
             }
         }
+    }
+
+    /// Puts the bytes where the server told the client to. Some clients send too few at first.
+    pub(crate) fn send_direct(&self, file: &FilePlan, id: Uuid) {
+        let bytes = file.bytes();
+        let sent = if self.shared.number(4) == 0 { bytes[1..].to_vec() } else { bytes };
+        self.shared
+            .tell(|| format!("client: put {} bytes of {} into the object store", sent.len(), file.name));
+        self.put(id, sent);
+    }
+
+    pub(crate) fn put(&self, id: Uuid, bytes: Vec<u8>) {
+        self.bucket.receive(&Blobs::direct_key(id), bytes, &self.shared);
+    }
+
+    pub(crate) async fn cancel(&self, place: usize, file: &FilePlan, id: Uuid, caller: &Caller) {
+        self.accounts.note(place, |account| account.cancelled = Known::Asked);
+        let of = caller.clone();
+        let cancel = move |app: App| {
+            let caller = of.clone();
+            async move { app.db.write(Cancel { caller, file: id, now: app.clock.now() }).await.map(drop) }
+        };
+        let done = self.ask_for(file, &format!("cancel {}", file.name), cancel).await;
+        // A refusal may also mean that an attempt without an answer was the one that did it.
+        if done.is_some_and(|done| done.is_ok()) {
+            self.accounts.note(place, |account| account.cancelled = Known::Done);
+        }
+    }
+
+    /// Cancels the batch of a file with all files in it.
+    pub(crate) async fn cancel_batch(&self, place: usize, file: &FilePlan, id: Uuid, caller: &Caller) {
+        if !file.in_batch {
+            return self.cancel(place, file, id, caller).await;
+        }
+        let Some(batch) = self.open_batch(file.tenant, caller).await else { return };
+        for (other, planned) in self.shared.plan.files.iter().enumerate() {
+            if planned.in_batch && planned.tenant == file.tenant {
+                self.accounts.note(other, |account| account.batch_cancelled = true);
+            }
+        }
+        let of = caller.clone();
+        let cancel = move |app: App| {
+            let caller = of.clone();
+            async move { app.db.write(CancelBatch { caller, batch, now: app.clock.now() }).await.map(drop) }
+        };
+        drop(self.ask_for(file, &format!("cancel the batch of {}", file.name), cancel).await);
+    }
+
+    pub(crate) async fn retry(&self, file: &FilePlan, id: Uuid, caller: &Caller) {
+        let of = caller.clone();
+        let retry = move |app: App| {
+            let caller = of.clone();
+            async move {
+                let request = Revive {
+                    caller,
+                    file: id,
+                    from_stage: None,
+                    first_stage: app.config.intake.first_stage,
+                    only_failed: false,
+                    now: app.clock.now(),
+                };
+                revive::revive(&app.db, &app.blobs, request).await.map(drop)
+            }
+        };
+        drop(self.ask_for(file, &format!("retry {}", file.name), retry).await);
     }
 
     /// Deletes a file by an operation, and waits until that has ended.

@@ -6,9 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use landfall_core::clock::Ahead;
 use landfall_core::{blocking, random};
 use landfall_server::config::{Config, Variables};
+use landfall_server::content::index;
 use landfall_store::SimulatedDatabase;
+use tokio::runtime::Builder;
 
 use crate::clients::{Accounts, Client};
 use crate::oracles::{self, Observer};
@@ -22,7 +25,11 @@ use crate::world::{Ground, World};
 const MOST_CALM: u64 = 20 * 60_000;
 /// When it is first checked whether the world rests, after the faults, and how often from then on.
 const FIRST_CHECK: u64 = 1_000;
-const BETWEEN_CHECKS: u64 = 5_000;
+const BETWEEN_CHECKS: u64 = 2_000;
+/// How long all machines sleep at once where nothing is left but deadlines, and when it is checked again after that. A process whose
+/// last heartbeat was as old as it may be is still alive after it.
+const SLEEP: u64 = 10_000;
+const AFTER_SLEEP: u64 = 500;
 
 /// The histories that come before all others, by their seeds. Between them they make most statements.
 const WARMING: RangeInclusive<u64> = 1..=6;
@@ -53,20 +60,25 @@ pub fn prepare() -> Ground {
     blocking::stay_on_this_thread();
     random::seed(0);
     let statements = warm_up();
-    let ground = ground();
+    let ground = ground(Some(SimulatedDatabase::create().expect("a database in memory")));
     ground.prepare(statements.iter());
     ground
 }
 
-fn ground() -> Ground {
-    Ground::new(SimulatedDatabase::create().expect("a database in memory"), config())
+fn ground(new: Option<SimulatedDatabase>) -> Ground {
+    let used = SimulatedDatabase::create().expect("a database in memory");
+    let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime without I/O");
+    runtime
+        .block_on(async { index::install(&used.connect(0, Ahead::default(), None)).await })
+        .expect("the tables are created");
+    Ground::new(used, new, config())
 }
 
 /// Runs histories whose only purpose is that what a process computes once is computed before the others begin. Returns the
 /// statements that they made.
 fn warm_up() -> BTreeSet<String> {
     let warming = |seed| {
-        let verdict = run(seed, &Without::default(), Detail::Statements, Arc::new(ground()));
+        let verdict = run(seed, &Without::default(), Detail::Statements, Arc::new(ground(None)));
         verdict.made.into_iter().chain(verdict.judged_with)
     };
     WARMING.flat_map(warming).collect()
@@ -89,6 +101,7 @@ fn config() -> Config {
         ("ORPHAN_CLEANUP_SCHEDULE", "* * * * *"),
         ("ABANDONED_UPLOAD_THRESHOLD_MS", "120000"),
         ("BATCH_TIMEOUT_SCHEDULE", "* * * * *"),
+        ("STUCK_RECOVERY_SCHEDULE", "* * * * *"),
         ("POLL_INTERVAL_MS", "2000"),
         ("MIN_FREE_DISK", "1"),
     ] {
@@ -104,8 +117,8 @@ pub fn run(seed: u64, without: &Without, detail: Detail, ground: Arc<Ground>) ->
     random::seed(seed);
     let plan = Plan::draw(seed, without);
     let shared = Shared::new(plan, detail);
-    let mut world = World::new(&shared, ground.clone());
-    let observer = Observer::new(&world, &ground.database);
+    let mut world = World::new(&shared, ground);
+    let observer = Observer::new(&world);
     let accounts = Accounts::new(shared.plan.files.len());
     let readers = begin_clients(&world, &accounts);
     let mut violations = Vec::new();
@@ -121,14 +134,13 @@ pub fn run(seed: u64, without: &Without, detail: Detail, ground: Arc<Ground>) ->
     loop {
         world.go_on(next_check);
         // Whoever looks on must not wait for a process that stands still in the middle of a transaction.
-        if shared.now() < next_check || (!ground.database.is_free() && shared.now() <= most) {
+        if shared.now() < next_check || (!world.database.is_free() && shared.now() <= most) {
             continue;
         }
-        if !ground.database.is_free() {
+        if !world.database.is_free() {
             violations.push("a process never ends its transaction".to_owned());
             return verdict(seed, &shared, violations);
         }
-        next_check = shared.now() + BETWEEN_CHECKS;
         let all_over = accounts.all().iter().all(|account| account.is_over);
         let waits = if all_over { observer.waits_for(&world, &readers) } else { Some("clients".to_owned()) };
         match waits {
@@ -137,9 +149,12 @@ pub fn run(seed: u64, without: &Without, detail: Detail, ground: Arc<Ground>) ->
                 violations.push(format!("the world does not come to rest: {what}"));
                 break;
             }
-            // Nothing is left but deadlines: the time until then may pass faster.
-            Some(_) if shared.now() > calm_from + 120_000 => world.slow_down(2_000),
-            Some(_) => {}
+            // Nothing is left but deadlines. To wait for them with every poll of every process would be most of a history.
+            Some(_) if all_over && world.is_quiet() && observer.none_is_worked_on(&world) => {
+                world.sleep(SLEEP);
+                next_check = shared.now() + AFTER_SLEEP;
+            }
+            Some(_) => next_check = shared.now() + BETWEEN_CHECKS,
         }
     }
     violations.extend(oracles::judge(&world, &observer, &accounts, &readers));
@@ -172,8 +187,12 @@ pub type Readers = Vec<(usize, Arc<Mutex<Vec<i64>>>)>;
 
 fn begin_clients(world: &World, accounts: &Accounts) -> Readers {
     let shared = &world.shared;
-    let client =
-        Client { shared: shared.clone(), directory: world.directory.clone(), accounts: accounts.clone() };
+    let client = Client {
+        shared: shared.clone(),
+        directory: world.directory.clone(),
+        accounts: accounts.clone(),
+        bucket: world.bucket.clone(),
+    };
     let runtime = &world.clients.runtime;
     for (place, file) in shared.plan.files.iter().enumerate() {
         runtime.spawn(client.clone().handle(place, file.clone()));

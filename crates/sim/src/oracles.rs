@@ -1,6 +1,6 @@
 //! What must be true when the faults are over and the world has come to rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::TimeDelta;
@@ -8,12 +8,12 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
-use landfall_core::clock::{Clock, Time};
+use landfall_core::clock::{Ahead, Clock, Time};
 use landfall_core::lifecycle::Stage;
 use landfall_server::audit::audit;
 use landfall_server::blobs::Blobs;
 use landfall_server::content::search;
-use landfall_store::{Arg, Db, Error, FaultInjector, FromRow, SimulatedDatabase, Step, args};
+use landfall_store::{Arg, Db, Error, FaultInjector, FromRow, Step, args};
 
 use crate::clients::{Account, Accounts, Known, caller, question};
 use crate::history::{Readers, seen_by};
@@ -71,12 +71,12 @@ struct BatchRow {
 }
 
 impl Observer {
-    pub fn new(world: &World, database: &SimulatedDatabase) -> Self {
+    pub fn new(world: &World) -> Self {
         let storage = Storage::new(&world.bucket, &world.shared, None);
         let blobs = Blobs::made(std::sync::Arc::new(storage));
         let noted = Noted(world.shared.clone());
         let noted = world.shared.is_counted().then(|| Arc::new(noted) as Arc<dyn FaultInjector>);
-        let db = world.clients.finish(async { database.connect(OBSERVER, TimeDelta::zero(), noted) });
+        let db = world.clients.finish(async { world.database.connect(OBSERVER, Ahead::default(), noted) });
         Self { db, blobs }
     }
 
@@ -133,6 +133,13 @@ impl Observer {
         (!orphans.is_empty()).then(|| format!("objects without an owner: {orphans:?}"))
     }
 
+    /// Whether no worker holds a file.
+    pub fn none_is_worked_on(&self, world: &World) -> bool {
+        let sql =
+            "SELECT COUNT(*) FROM files WHERE status IN ('scanning', 'extracting', 'chunking', 'embedding')";
+        self.rows::<(i64,)>(world, sql)[0].0 == 0
+    }
+
     /// The events that belong to a tenant's user.
     fn events_of(&self, world: &World, tenant: usize) -> Vec<i64> {
         self.events(world, &caller(tenant).user, 0)
@@ -167,7 +174,7 @@ pub fn judge(world: &World, observer: &Observer, accounts: &Accounts, readers: &
     );
     judge_audit(world, observer, &mut wrong);
     for (planned, account) in world.shared.plan.files.iter().zip(accounts.all().iter()) {
-        judge_file(planned, account, &files, &mut wrong);
+        judge_file(&world.shared, planned, account, &files, &mut wrong);
         judge_content(world, observer, planned, &files, &mut wrong);
     }
     judge_lives(world, observer, &files, &mut wrong);
@@ -177,6 +184,7 @@ pub fn judge(world: &World, observer: &Observer, accounts: &Accounts, readers: &
     }
     judge_quotas(world, observer, &files, &mut wrong);
     judge_batches(world, observer, &files, &mut wrong);
+    judge_cancelled_batches(world, observer, &mut wrong);
     judge_index(world, observer, &mut wrong);
     for (tenant, seen) in readers {
         judge_reader(*tenant, &seen_by(seen), &observer.events_of(world, *tenant), &mut wrong);
@@ -202,7 +210,13 @@ fn judge_audit(world: &World, observer: &Observer, wrong: &mut Vec<String>) {
 }
 
 /// A file ends as its client was told, and as its document deserves.
-fn judge_file(planned: &FilePlan, account: &Account, files: &[FileRow], wrong: &mut Vec<String>) {
+fn judge_file(
+    shared: &Shared,
+    planned: &FilePlan,
+    account: &Account,
+    files: &[FileRow],
+    wrong: &mut Vec<String>,
+) {
     let name = &planned.name;
     let owner = caller(planned.tenant).tenant;
     let mut rows = files.iter().filter(|file| file.file_name == *name && file.tenant_id == owner);
@@ -231,7 +245,8 @@ fn judge_file(planned: &FilePlan, account: &Account, files: &[FileRow], wrong: &
     if account.confirmed != Known::Done || account.deleted == Known::Asked {
         return;
     }
-    let cancelled = account.cancelled != Known::NotAsked && status == Some("cancelled");
+    let may_be_cancelled = account.cancelled != Known::NotAsked || account.batch_cancelled;
+    let cancelled = may_be_cancelled && status == Some("cancelled");
     if account.cancelled == Known::Done && !cancelled {
         wrong.push(format!("{name} was cancelled and is {status:?}"));
     }
@@ -239,6 +254,10 @@ fn judge_file(planned: &FilePlan, account: &Account, files: &[FileRow], wrong: &
         return;
     }
     let reason = row.and_then(|row| row.error_code.as_deref());
+    if status == Some("failed") && reason.is_some_and(|reason| shared.plan.may_give_up_for(reason)) {
+        shared.trace().reached("patience over");
+        return;
+    }
     let reasons = planned.kind.reasons();
     if reasons.is_empty() && status != Some("ready") {
         wrong.push(format!("{name} is innocent and is {status:?} for {reason:?}"));
@@ -389,6 +408,23 @@ fn judge_batches(world: &World, observer: &Observer, files: &[FileRow], wrong: &
         }
         if batch.status == "completed" && there.iter().sum::<i64>() < batch.registered_files {
             wrong.push("a completed batch has unfinished files".to_owned());
+        }
+    }
+}
+
+/// When a batch was cancelled, none of its files goes on, unless its owner retries it.
+fn judge_cancelled_batches(world: &World, observer: &Observer, wrong: &mut Vec<String>) {
+    let sql = "SELECT e.file_id, e.from_state, e.to_state, NULL FROM events e
+               JOIN events c ON c.batch_id = e.batch_id AND c.kind = 'batch:cancelled' AND c.id < e.id
+               WHERE e.kind = 'file:status-changed' AND e.file_id IS NOT NULL AND e.to_state IS NOT NULL
+               ORDER BY e.id";
+    let mut retried: BTreeSet<Uuid> = BTreeSet::new();
+    for (file, from, to, _) in observer.rows::<Moved>(world, sql) {
+        if to == "queued" && matches!(from.as_deref(), Some("failed" | "cancelled")) {
+            retried.insert(file);
+        }
+        if !matches!(to.as_str(), "cancelled" | "deleted") && !retried.contains(&file) {
+            wrong.push(format!("the batch of the file {file} was cancelled, and then the file became {to}"));
         }
     }
 }

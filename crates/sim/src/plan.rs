@@ -3,6 +3,8 @@
 //! Each seed draws its own mix (a swarm): most histories have a few kinds of faults, and some have none. The plan lists its faults
 //! and files one by one, so that a failing history can be repeated without some of them.
 
+mod draw;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -10,15 +12,42 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
+use draw::{draw_faults, draw_files, draw_mix};
+use landfall_core::failure::Code;
+use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
 
-/// How long clients and faults are active, in milliseconds. What they began may last longer.
-pub const ACTIVE: u64 = 20_000;
+/// In one of so many histories, most documents are bad in the same way: some faults need two of a kind.
+const MANY_ALIKE: u64 = 8;
+
+/// How much happens in a history. A small one costs a fifth of a large one, and most faults need no more.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    /// How long clients and faults are active, in milliseconds. What they began may last longer.
+    active: u64,
+    files: &'static [usize],
+    faults: &'static [usize],
+}
+
+impl Size {
+    const SMALL: Self = Self { active: 4_000, files: &[1, 2], faults: &[0, 1, 1, 2] };
+    const MEDIUM: Self = Self { active: 8_000, files: &[2, 3, 4], faults: &[0, 1, 2, 3] };
+    const LARGE: Self = Self { active: 20_000, files: &[3, 5, 8], faults: &[0, 1, 2, 3, 5] };
+
+    fn draw(random: &mut StdRng) -> Self {
+        match random.random_range(0..6) {
+            0..3 => Self::SMALL,
+            3 | 4 => Self::MEDIUM,
+            _ => Self::LARGE,
+        }
+    }
+}
 
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Plan {
     pub seed: u64,
+    pub size: Size,
     pub processes: u32,
     /// Seconds between the hour at which histories begin and the beginning of this one, so that jobs of the calendar fall into it.
     pub later: i64,
@@ -28,12 +57,21 @@ pub struct Plan {
     pub faults: Vec<Fault>,
     pub files: Vec<FilePlan>,
     pub outages: Outages,
+    /// Whether a service extracts the text, and not this program. The same for the embeddings.
+    pub has_gateway: bool,
+    pub has_embeddings: bool,
+    /// Whether the first process creates the tables.
+    pub has_new_database: bool,
     pub has_webhook: bool,
     pub has_readers: bool,
     /// Whether the first process is the only one left when the faults are over.
     pub ends_alone: bool,
     /// Whether the faults that last longer than the active time come to their own end.
     pub is_long: bool,
+    /// How long after its opening a batch expires.
+    pub batch_timeout: Duration,
+    /// How long a file waits for a service, if that is less than its outages may last.
+    pub patience: Option<Duration>,
 }
 
 /// What a service does that is down.
@@ -146,6 +184,12 @@ pub enum Fault {
         process: u32,
         ahead: i64,
     },
+    /// The clock of its machine is set to another time.
+    ClockJump {
+        process: u32,
+        at: u64,
+        by: i64,
+    },
 }
 
 impl Fault {
@@ -161,6 +205,7 @@ impl Fault {
             Self::FullDisk { .. } => "full disk",
             Self::LockLost { .. } => "lock lost",
             Self::Skew { .. } => "skew",
+            Self::ClockJump { .. } => "clock jump",
         }
     }
 
@@ -168,7 +213,9 @@ impl Fault {
     fn lasts(&self) -> Option<(u64, u64)> {
         match self {
             Self::CrashAtStep { .. } | Self::Skew { .. } => None,
-            Self::Crash { at, .. } | Self::LockLost { at, .. } => Some((*at, *at)),
+            Self::Crash { at, .. } | Self::LockLost { at, .. } | Self::ClockJump { at, .. } => {
+                Some((*at, *at))
+            }
             Self::Freeze { at, lasts, .. }
             | Self::NoDatabase { at, lasts, .. }
             | Self::NoStorage { at, lasts, .. }
@@ -218,6 +265,8 @@ pub enum Sending {
     InPieces,
     /// In several requests (tus), the last of which confirms it.
     Resumable,
+    /// Straight to the object store.
+    Direct,
     /// The client vanishes after its registration.
     Never,
 }
@@ -238,6 +287,16 @@ pub enum Then {
     Retry,
     Search,
     DeleteAmongMany,
+    /// Cancels the batch with all its files. A file without a batch is cancelled alone.
+    CancelBatch,
+    CancelAndRetry,
+}
+
+impl Then {
+    /// Whether a client may do it with a file that it did not confirm.
+    pub fn needs_no_confirmation(self) -> bool {
+        matches!(self, Self::Delete | Self::DeleteAmongMany | Self::CancelBatch)
+    }
 }
 
 /// A file and what its client does with it.
@@ -264,6 +323,12 @@ impl FilePlan {
         format!("The wind of {} comes from the west", self.word()).into_bytes()
     }
 
+    /// The stage at which it ends its worker, if it does that.
+    pub fn kills_at(&self) -> Stage {
+        let number = usize::from(self.name.bytes().next().unwrap_or_default());
+        Stage::ALL[(number + self.tenant) % Stage::ALL.len()]
+    }
+
     /// A word that only this file has.
     pub fn word(&self) -> String {
         format!("zephyr{}", self.name.replace(['-', '.'], ""))
@@ -282,23 +347,61 @@ pub struct Without {
 impl Plan {
     pub fn draw(seed: u64, without: &Without) -> Self {
         let mut random = StdRng::seed_from_u64(seed ^ 0x706c_616e);
+        let size = Size::draw(&mut random);
         let processes = *[1, 1, 2, 2, 3].choose(&mut random).expect("not empty");
         let mut plan = Self {
             seed,
+            size,
             processes,
             later: random.random_range(0..120),
             tick: *[10, 25, 50].choose(&mut random).expect("not empty"),
             mix: draw_mix(&mut random),
-            faults: draw_faults(&mut random, processes),
-            files: draw_files(&mut random),
+            faults: draw_faults(&mut random, size, processes),
+            files: draw_files(&mut random, size),
+            has_gateway: random.random(),
+            has_embeddings: random.random(),
+            has_new_database: random.random_ratio(1, 32),
             has_webhook: random.random_ratio(1, 3),
             has_readers: random.random_ratio(1, 2),
             ends_alone: random.random_ratio(4, 5),
             is_long: random.random_ratio(1, 4),
+            batch_timeout: Duration::from_secs(random.random_range(5..120)),
+            patience: random.random_ratio(1, 6).then(|| Duration::from_secs(random.random_range(5..30))),
             outages: if random.random() { Outages::NotAvailable } else { Outages::NotReached },
         };
+        if seed.is_multiple_of(MANY_ALIKE) {
+            plan.make_alike();
+        }
+        if !plan.has_gateway {
+            for file in plan.files.iter_mut().filter(|file| file.kind == Kind::BreaksGateway) {
+                file.kind = Kind::Damaged;
+                file.name = file.name.replace("BreaksGateway", "Damaged");
+            }
+        }
         plan.leave_out(without);
         plan
+    }
+
+    /// Makes most documents bad in the same way. From a chance of its own, so that all else is as it was drawn.
+    fn make_alike(&mut self) {
+        let mut random = StdRng::seed_from_u64(self.seed ^ 0x616c_696b);
+        let kinds = [Kind::Damaged, Kind::Infected, Kind::BreaksGateway, Kind::Empty, Kind::Kills];
+        let kind = *kinds.choose(&mut random).expect("not empty");
+        self.has_gateway |= kind == Kind::BreaksGateway;
+        for (number, file) in self.files.iter_mut().enumerate() {
+            if random.random_ratio(2, 3) {
+                (file.kind, file.name) = (kind, format!("{number}-{kind:?}.txt"));
+            }
+        }
+    }
+
+    /// Whether this installation calls such a service.
+    pub fn calls(&self, service: Service) -> bool {
+        match service {
+            Service::Gateway => self.has_gateway,
+            Service::Embeddings => self.has_embeddings,
+            Service::Scanner | Service::Storage => true,
+        }
     }
 
     fn leave_out(&mut self, without: &Without) {
@@ -314,7 +417,7 @@ impl Plan {
     /// When the faults are over.
     pub fn calm_from(&self) -> u64 {
         let ends = self.faults.iter().filter_map(Fault::lasts).map(|(_, end)| end);
-        ends.filter(|_| self.is_long).fold(ACTIVE, u64::max)
+        ends.filter(|_| self.is_long).fold(self.size.active, u64::max)
     }
 
     /// The next time, from this one on, at which a fault begins or ends.
@@ -331,6 +434,20 @@ impl Plan {
             && mix.slow_steps + mix.lost_steps + mix.lost_commits + mix.slow_stages == 0
     }
 
+    /// Whether a file may fail for this reason because a service was down for longer than files wait for it.
+    pub fn may_give_up_for(&self, reason: &str) -> bool {
+        let is_down = |service: Service| {
+            self.faults.iter().any(|fault| matches!(fault, Fault::Outage { service: down, .. } if *down == service))
+                // Its circuit is also open after documents that it cannot read.
+                || (service == Service::Gateway && self.files.iter().any(|file| file.kind == Kind::BreaksGateway))
+        };
+        let services = [Service::Gateway, Service::Embeddings, Service::Scanner];
+        self.patience.is_some()
+            && services
+                .into_iter()
+                .any(|one| self.calls(one) && Code::of_outage(one).name() == reason && is_down(one))
+    }
+
     /// The skew of a process's machine, in milliseconds.
     pub fn skew(&self, process: u32) -> i64 {
         let skew = |fault: &Fault| match fault {
@@ -339,102 +456,6 @@ impl Plan {
         };
         self.faults.iter().find_map(skew).unwrap_or(0)
     }
-}
-
-fn draw_mix(random: &mut StdRng) -> Mix {
-    let mut mix = Mix::default();
-    let mut rate = |of: u32, most: u32| {
-        if random.random_ratio(of, 10) { random.random_range(1..=most) } else { 0 }
-    };
-    mix.slow_steps = rate(5, 60);
-    mix.lost_steps = rate(3, 15);
-    mix.lost_commits = rate(3, 40);
-    mix.lost_puts = rate(3, 150);
-    mix.throttled = rate(3, 150);
-    mix.listing_lag = u64::from(rate(2, 3_000));
-    mix.lost_answers = rate(4, 300);
-    mix.slow_stages = rate(4, 400);
-    mix.bad_receiver = rate(5, 500);
-    mix
-}
-
-fn draw_faults(random: &mut StdRng, processes: u32) -> Vec<Fault> {
-    let many = *[0, 1, 2, 3, 5].choose(random).expect("not empty");
-    let mut faults = Vec::new();
-    for _ in 0..many {
-        let process = random.random_range(1..=processes);
-        let at = random.random_range(200..ACTIVE);
-        // Some outlive the expiry of a heartbeat.
-        let lasts = if random.random() {
-            random.random_range(200..5_000)
-        } else {
-            random.random_range(5_000..60_000)
-        };
-        faults.push(match random.random_range(0..14) {
-            0..3 => {
-                Fault::CrashAtStep { process, step: random.random_range(20..900), after: random.random() }
-            }
-            3 | 4 => Fault::Crash { process, at },
-            5 | 6 => Fault::Freeze { process, at, lasts },
-            7 => Fault::NoDatabase { process, at, lasts },
-            8 => Fault::NoStorage { process, at, lasts },
-            9 | 10 => {
-                let services = [Service::Gateway, Service::Embeddings, Service::Scanner];
-                Fault::Outage { service: *services.choose(random).expect("not empty"), at, lasts }
-            }
-            11 => Fault::FullDisk { at, lasts },
-            12 => Fault::LockLost { process, at },
-            _ => Fault::Skew { process, ahead: random.random_range(-600_000..600_000) },
-        });
-    }
-    faults
-}
-
-fn draw_files(random: &mut StdRng) -> Vec<FilePlan> {
-    let many = *[1, 2, 3, 5, 8].choose(random).expect("not empty");
-    let has_batch = random.random_ratio(1, 2);
-    let mut files = Vec::new();
-    for number in 0..many {
-        let kind = match random.random_range(0..20) {
-            0 => Kind::Damaged,
-            1 => Kind::Infected,
-            2 => Kind::BreaksGateway,
-            3 => Kind::Empty,
-            4 => Kind::Kills,
-            _ => Kind::Innocent,
-        };
-        files.push(FilePlan {
-            name: format!("{number}-{kind:?}.txt"),
-            tenant: random.random_range(0..2),
-            kind,
-            in_batch: has_batch && random.random_ratio(1, 2),
-            begins: random.random_range(0..ACTIVE / 2),
-            sending: match random.random_range(0..20) {
-                0 | 1 => Sending::Twice,
-                2 | 3 => Sending::ShortFirst,
-                4 => Sending::Never,
-                5 | 6 => Sending::InPieces,
-                7..10 => Sending::Resumable,
-                _ => Sending::Whole,
-            },
-            confirming: match random.random_range(0..10) {
-                0 | 1 => Confirming::Twice,
-                2 => Confirming::Never,
-                _ => Confirming::Once,
-            },
-            then: match random.random_range(0..10) {
-                0 => Then::Cancel,
-                1 | 2 => Then::Delete,
-                3 => Then::Retry,
-                4 => Then::Search,
-                5 => Then::DeleteAmongMany,
-                _ => Then::Nothing,
-            },
-            wait: random.random_range(0..ACTIVE / 2),
-            asks_once: random.random_ratio(1, 3),
-        });
-    }
-    files
 }
 
 /// Milliseconds as the time since the beginning.

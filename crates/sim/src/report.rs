@@ -8,7 +8,7 @@ use crate::history::Verdict;
 use crate::trace::short;
 
 /// The faults and moments that the simulator can make happen.
-const MOMENTS: [&str; 25] = [
+const MOMENTS: [&str; 27] = [
     "undisturbed",
     "slow step",
     "database answer lost",
@@ -31,6 +31,8 @@ const MOMENTS: [&str; 25] = [
     "full disk",
     "lock lost",
     "skew",
+    "clock jump",
+    "patience over",
     "batch completed",
     "batch expired",
     "batch cancelled",

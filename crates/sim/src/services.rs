@@ -67,11 +67,15 @@ impl Stages {
             takes += shared.number(8_000);
         }
         Clock::System.sleep(Duration::from_millis(takes)).await;
+        if kind == Kind::Kills && self.planned(job).is_some_and(|file| file.kills_at() == job.stage) {
+            self.life.end("killed by a document");
+            std::future::pending().await
+        }
         match job.stage {
             Stage::Scan => self.scan(job, kind).await,
             Stage::Extract => self.extract(job, kind).await,
-            Stage::Chunk => self.chunk(job).await,
-            Stage::Embed => self.embed(job, kind).await,
+            Stage::Chunk => self.chunk(job, kind).await,
+            Stage::Embed => self.embed(job).await,
         }
     }
 
@@ -81,7 +85,7 @@ impl Stages {
 
     fn is_down(&self, service: Service) -> Result<(), Failure> {
         let shared = &self.life.shared;
-        if shared.is_down(service) {
+        if shared.plan.calls(service) && shared.is_down(service) {
             let failure = Failure::new(Code::of_outage(service), format!("{} is down", service.title()));
             return Err(if shared.plan.outages == Outages::NotAvailable {
                 failure.unavailable()
@@ -123,15 +127,11 @@ impl Stages {
         match kind {
             Kind::Damaged => Err(Failure::new(Code::ParseError, "It is damaged")),
             Kind::BreaksGateway => Err(Failure::new(Code::Gateway5xx, "The extraction service failed (500)")),
-            Kind::Kills => {
-                self.life.end("killed by a document");
-                std::future::pending().await
-            }
             _ => Ok(Output::Extracted(Extracted::plain(String::from_utf8_lossy(&bytes).into_owned()))),
         }
     }
 
-    async fn chunk(&self, job: &Job) -> Result<Output, Failure> {
+    async fn chunk(&self, job: &Job, kind: Kind) -> Result<Output, Failure> {
         let text = match job.carried.as_deref() {
             Some(Output::Extracted(extracted) | Output::Converted(_, extracted)) => extracted.text.clone(),
             _ => {
@@ -141,6 +141,9 @@ impl Stages {
                 loaded.ok_or_else(gone)?.text
             }
         };
+        if kind == Kind::Empty {
+            return Err(Failure::new(Code::NoText, "There is no text in this file"));
+        }
         let char_end = text.chars().count();
         let chunk = Chunk {
             text,
@@ -155,7 +158,7 @@ impl Stages {
         Ok(Output::Chunked(vec![chunk]))
     }
 
-    async fn embed(&self, job: &Job, kind: Kind) -> Result<Output, Failure> {
+    async fn embed(&self, job: &Job) -> Result<Output, Failure> {
         let texts: Vec<String> = match job.carried.as_deref() {
             Some(Output::Chunked(chunks)) => chunks.iter().map(|chunk| chunk.text.clone()).collect(),
             _ => {
@@ -164,9 +167,6 @@ impl Stages {
                 chunks.into_iter().map(|chunk| chunk.text).collect()
             }
         };
-        if kind == Kind::Empty {
-            return Err(Failure::new(Code::NoText, "There is no text in this file"));
-        }
         self.is_down(Service::Embeddings)?;
         let vectors = texts.iter().map(|text| vector(text)).collect();
         Ok(Output::Embedded(Embedded { model: format!("{MODEL}/{DIMENSIONS}"), vectors }))

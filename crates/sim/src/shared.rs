@@ -3,14 +3,19 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use chrono::TimeDelta;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::sync::Notify;
 
+use landfall_core::clock::Time;
 use landfall_core::service::Service;
 
 use crate::plan::{Fault, Plan};
 use crate::trace::{Detail, Trace};
+
+/// The earliest time at which a history begins, in seconds since 1970.
+const BEGINNING: i64 = 1_800_000_000;
 
 pub struct Shared {
     pub plan: Plan,
@@ -35,6 +40,16 @@ impl Shared {
 
     pub fn now(&self) -> u64 {
         self.now.load(Ordering::Relaxed)
+    }
+
+    /// The time at which the clocks of the world began.
+    pub fn beginning(&self) -> Time {
+        Time::from_timestamp(BEGINNING + self.plan.later, 0).expect("a time")
+    }
+
+    /// What a clock shows that is right.
+    pub fn time(&self) -> Time {
+        self.beginning() + TimeDelta::milliseconds(i64::try_from(self.now()).unwrap_or(i64::MAX))
     }
 
     pub fn set_now(&self, now: u64) {

@@ -9,47 +9,52 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use chrono::TimeDelta;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_util::sync::CancellationToken;
 
-use landfall_core::clock::{SimulatedTime, Time};
+use landfall_core::clock::{Ahead, SimulatedTime};
 use landfall_core::lifecycle::Stage;
 use landfall_server::app::{App, Replacements, Simulated};
 use landfall_server::blobs::Blobs;
 use landfall_server::config::Config;
+use landfall_server::queue::config::OptionalServices;
 use landfall_store::SimulatedDatabase;
 
 use crate::database::DatabaseFaults;
-use crate::plan::Fault;
+use crate::plan::{Fault, Plan};
 use crate::receiver::Received;
 use crate::services::{Stages, embedder};
 use crate::shared::{Life, Shared};
 use crate::storage::{Bucket, Storage};
 
-/// The earliest time at which a history begins.
-fn beginning() -> Time {
-    Time::from_timestamp(1_800_000_000, 0).expect("a time")
-}
-
 /// What is the same for all histories.
 pub struct Ground {
-    pub database: SimulatedDatabase,
+    /// As an earlier process left it: with the tables that the first one creates.
+    used: SimulatedDatabase,
+    /// One that no process has used. To create the tables makes SQLite parse all statements anew, so few histories begin here.
+    new: Option<SimulatedDatabase>,
     pub config: Config,
     /// The statements that were prepared.
     prepared: Mutex<BTreeSet<String>>,
 }
 
 impl Ground {
-    pub fn new(database: SimulatedDatabase, config: Config) -> Self {
-        Self { database, config, prepared: Mutex::default() }
+    pub fn new(used: SimulatedDatabase, new: Option<SimulatedDatabase>, config: Config) -> Self {
+        Self { used, new, config, prepared: Mutex::default() }
+    }
+
+    /// The database that a history begins with.
+    pub fn database(&self, plan: &Plan) -> SimulatedDatabase {
+        self.new.as_ref().filter(|_| plan.has_new_database).unwrap_or(&self.used).clone()
     }
 
     /// Parses and plans these statements for all histories that follow. That changes nothing but their time.
     pub fn prepare<'a>(&self, statements: impl Iterator<Item = &'a String>) {
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        let new: Vec<&String> = statements.filter(|sql| prepared.insert((*sql).clone())).collect();
-        self.database.prepare(new.into_iter().map(String::as_str));
+        let fresh: Vec<&String> = statements.filter(|sql| prepared.insert((*sql).clone())).collect();
+        for database in std::iter::once(&self.used).chain(&self.new) {
+            database.prepare(fresh.iter().map(|sql| sql.as_str()));
+        }
     }
 }
 
@@ -65,6 +70,9 @@ pub struct Machine {
 
 /// How long a machine without anything to do may stand still, in milliseconds. Timeouts pass unseen for that long.
 const LONGEST_REST: u64 = 1_000;
+
+/// What a request to a simulated service, or to the storage, takes no longer than when the faults are over, in milliseconds.
+const MOMENT: u64 = 40;
 
 /// How often machines may wake each other within a tick. More waits for the next one.
 const MOST_ROUNDS: usize = 100;
@@ -101,13 +109,13 @@ fn come_to_rest() {
 }
 
 impl Machine {
-    /// A machine whose clock shows so many milliseconds more than the world has seen since the earliest beginning.
-    pub fn start(now: u64, ahead: i64) -> Self {
+    /// A machine that starts now, whose clock is ahead of the world's.
+    pub fn start(shared: &Shared, ahead: Ahead) -> Self {
         let mut builder = Builder::new_current_thread();
         let built = builder.enable_time().start_paused(true).on_thread_park(come_to_rest).build();
         let runtime = built.expect("a runtime without I/O can always be built");
-        let shown = beginning() + TimeDelta::milliseconds(i64::try_from(now).unwrap_or(0) + ahead);
-        let time = runtime.block_on(async { SimulatedTime::starting_at(shown) });
+        let now = shared.now();
+        let time = runtime.block_on(async { SimulatedTime::starting_at(shared.time(), ahead) });
         Self { runtime, time, since: now, ran_until: now }
     }
 
@@ -194,6 +202,7 @@ impl Directory {
 pub struct World {
     pub shared: Arc<Shared>,
     ground: Arc<Ground>,
+    pub database: SimulatedDatabase,
     pub bucket: Arc<Bucket>,
     pub received: Arc<Received>,
     pub directory: Directory,
@@ -208,19 +217,28 @@ struct Process {
     living: Option<(Arc<Life>, Machine)>,
     /// When it is started again.
     starts_at: u64,
+    /// The clock of its machine.
+    ahead: Ahead,
 }
 
 impl World {
     pub fn new(shared: &Arc<Shared>, ground: Arc<Ground>) -> Self {
-        let process = |number| Process { number, lives: 0, living: None, starts_at: u64::from(number) * 50 };
+        let process = |number| Process {
+            number,
+            lives: 0,
+            living: None,
+            starts_at: u64::from(number) * 50,
+            ahead: Ahead::of(shared.plan.skew(number)),
+        };
         Self {
             processes: (1..=shared.plan.processes).map(process).collect(),
             shared: shared.clone(),
+            database: ground.database(&shared.plan),
             ground,
             bucket: Arc::default(),
             received: Received::new(shared),
             directory: Directory::default(),
-            clients: Machine::start(0, shared.plan.later * 1_000),
+            clients: Machine::start(shared, Ahead::default()),
             tick: shared.plan.tick,
         }
     }
@@ -233,6 +251,17 @@ impl World {
 
     pub fn slow_down(&mut self, tick: u64) {
         self.tick = tick;
+    }
+
+    /// Whether no machine is in the middle of something: nothing that it waits for ends in the next moment.
+    pub fn is_quiet(&self) -> bool {
+        self.next() > self.shared.now() + MOMENT
+    }
+
+    /// Lets time pass in which no machine runs. Each of them finds then that all sleeps that ended meanwhile are over, as after a
+    /// freeze of them all, and runs each loop once.
+    pub fn sleep(&self, milliseconds: u64) {
+        self.shared.set_now(self.shared.now() + milliseconds);
     }
 
     /// Moves the world on by one tick, after those in which nothing happens, but not beyond `until` before the last.
@@ -307,7 +336,12 @@ impl World {
                 Fault::LockLost { process, at } if (from..to).contains(at) => {
                     self.shared.trace().reached(fault.name());
                     self.shared.tell(|| format!("process {process} loses its lock"));
-                    self.ground.database.release_locks(*process);
+                    self.database.release_locks(*process);
+                }
+                Fault::ClockJump { process, at, by } if (from..to).contains(at) => {
+                    self.shared.trace().reached(fault.name());
+                    self.shared.tell(|| format!("the clock of process {process} jumps by {by} ms"));
+                    self.processes[*process as usize - 1].ahead.jump(*by);
                 }
                 _ => {}
             }
@@ -347,31 +381,32 @@ impl World {
             drop(machine);
             drop(life);
         }
-        self.ground.database.release_locks(process.number);
+        self.database.release_locks(process.number);
         process.starts_at = now + 200 + self.shared.number(4_000);
     }
 
     fn start(&mut self, place: usize) {
         let shared = &self.shared;
         let process = &mut self.processes[place];
-        let (number, ahead) = (process.number, shared.plan.skew(process.number));
+        let (number, ahead) = (process.number, process.ahead.clone());
         process.lives += 1;
         let life = Life::new(shared, number, process.lives == 1);
-        let machine = Machine::start(shared.now(), shared.plan.later * 1_000 + ahead);
+        let machine = Machine::start(shared, ahead.clone());
         shared.tell(|| format!("process {number} starts"));
-        if ahead != 0 {
+        if !ahead.delta().is_zero() {
             shared.trace().reached("skew");
         }
         machine.time.enter();
         let starting = Starting {
-            ground: self.ground.clone(),
+            config: self.ground.config.clone(),
+            database: self.database.clone(),
             life: life.clone(),
             blobs: Blobs::made(Arc::new(Storage::new(&self.bucket, shared, Some(life.clone())))),
             received: self.received.clone(),
             directory: self.directory.clone(),
             handle: machine.runtime.handle().clone(),
             name: format!("process {number}, life {}", process.lives),
-            ahead: TimeDelta::milliseconds(ahead),
+            ahead,
         };
         machine.runtime.spawn(starting.run());
         process.living = Some((life, machine));
@@ -397,20 +432,21 @@ impl World {
 
 /// A process that starts.
 struct Starting {
-    ground: Arc<Ground>,
+    config: Config,
+    database: SimulatedDatabase,
     life: Arc<Life>,
     blobs: Blobs,
     received: Arc<Received>,
     directory: Directory,
     handle: Handle,
     name: String,
-    ahead: TimeDelta,
+    ahead: Ahead,
 }
 
 impl Starting {
     async fn run(self) {
         let faults = Arc::new(DatabaseFaults(self.life.clone()));
-        let db = self.ground.database.connect(self.life.process, self.ahead, Some(faults));
+        let db = self.database.connect(self.life.process, self.ahead, Some(faults));
         let stages = Stages { life: self.life.clone(), db: db.clone(), blobs: self.blobs.clone() };
         let replacements = Replacements {
             work: Some(Arc::new(stages)),
@@ -423,7 +459,18 @@ impl Starting {
             })),
             ..Replacements::default()
         };
-        match Box::pin(App::start(self.ground.config.clone(), replacements)).await {
+        let mut config = self.config;
+        let plan = &self.life.shared.plan;
+        config.intake.batch_timeout = plan.batch_timeout;
+        let services =
+            OptionalServices { scanner: true, gateway: plan.has_gateway, embeddings: plan.has_embeddings };
+        for stage in &mut config.queue.stages {
+            stage.services = services.of_stage(stage.stage);
+        }
+        if let Some(patience) = plan.patience {
+            config.queue.breaker.patience = patience;
+        }
+        match Box::pin(App::start(config, replacements)).await {
             Ok(app) => {
                 self.directory.entries().push((self.life.process, self.handle, app.clone()));
                 app.run(CancellationToken::new()).await;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::TimeDelta;
+use landfall_core::clock::Ahead;
 use uuid::Uuid;
 
 use crate::faults::Faults;
@@ -40,7 +41,7 @@ impl SimulatedDatabase {
     }
 
     /// Connects a process, within its runtime. Its machine's clock is ahead of the database's by this much.
-    pub fn connect(&self, process: u32, ahead: TimeDelta, faults: Option<Arc<dyn FaultInjector>>) -> Db {
+    pub fn connect(&self, process: u32, ahead: Ahead, faults: Option<Arc<dyn FaultInjector>>) -> Db {
         let (faults, wake) = (Faults(faults), Wake::default());
         let writer = Writer::start_simulated(self.pool.clone(), faults.clone(), wake.clone());
         let process = SimulatedProcess { database: self.clone(), number: process, ahead };
@@ -67,7 +68,7 @@ impl SimulatedDatabase {
 pub struct SimulatedProcess {
     database: SimulatedDatabase,
     number: u32,
-    ahead: TimeDelta,
+    ahead: Ahead,
 }
 
 impl SimulatedProcess {
@@ -77,7 +78,7 @@ impl SimulatedProcess {
 
     /// By how much the clock of its machine is ahead of the database's.
     pub fn ahead(&self) -> TimeDelta {
-        self.ahead
+        self.ahead.delta()
     }
 
     pub fn lock(&self, worker: Uuid) {

@@ -117,6 +117,10 @@ async fn run(database: Opened, jobs: mpsc::Receiver<QueuedChange>, wake: Wake) {
     let mut syncs = Durability::Synced;
     while queue.wait().await {
         let needs = queue.durability();
+        // What is in memory is never synced.
+        if syncs != needs && database.file.is_none() {
+            syncs = needs;
+        }
         if syncs != needs {
             syncs = match set_durability(pool, needs).await {
                 Ok(()) => needs,
