@@ -13,6 +13,7 @@ use landfall_core::lifecycle::Stage;
 use landfall_server::audit::audit;
 use landfall_server::blobs::Blobs;
 use landfall_server::content::search;
+use landfall_server::queue::patience;
 use landfall_store::{Arg, Db, Error, FaultInjector, FromRow, Step, args};
 
 use crate::clients::{Account, Accounts, Known, caller, question};
@@ -53,6 +54,7 @@ struct FileRow {
     file_size: i64,
     status: String,
     error_code: Option<String>,
+    error_message: Option<String>,
     confirmed: bool,
     batch_id: Option<Uuid>,
     blob_key: Option<String>,
@@ -168,7 +170,7 @@ pub fn judge(world: &World, observer: &Observer, accounts: &Accounts, readers: &
     let mut wrong = Vec::new();
     let files: Vec<FileRow> = observer.rows(
         world,
-        "SELECT id, tenant_id, file_name, size_bytes AS file_size, status, error_code, confirmed_at IS NOT NULL AS confirmed,
+        "SELECT id, tenant_id, file_name, size_bytes AS file_size, status, error_code, error_message, confirmed_at IS NOT NULL AS confirmed,
                 batch_id, blob_key
          FROM files",
     );
@@ -257,6 +259,15 @@ fn judge_file(
     if status == Some("failed") && reason.is_some_and(|reason| shared.plan.may_give_up_for(reason)) {
         shared.trace().reached("patience over");
         return;
+    }
+    let message = row.and_then(|row| row.error_message.as_deref()).unwrap_or_default();
+    if status == Some("failed")
+        && message.ends_with(patience::ADVICE)
+        && !shared.plan.may_keep_a_circuit_open()
+    {
+        wrong.push(format!(
+            "{name} waited for a service for as long as files wait, and no outage lasts that long: {message}"
+        ));
     }
     let reasons = planned.kind.reasons();
     if reasons.is_empty() && status != Some("ready") {

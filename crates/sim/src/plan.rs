@@ -20,6 +20,9 @@ use landfall_core::service::Service;
 /// In one of so many histories, most documents are bad in the same way: some faults need two of a kind.
 const MANY_ALIKE: u64 = 8;
 
+/// How many files a service fails until its circuit opens.
+pub const CIRCUIT_THRESHOLD: u32 = 5;
+
 /// How much happens in a history. A small one costs a fifth of a large one, and most faults need no more.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
@@ -378,8 +381,20 @@ impl Plan {
                 file.name = file.name.replace("BreaksGateway", "Damaged");
             }
         }
+        plan.add_outage();
         plan.leave_out(without);
         plan
+    }
+
+    /// Lets the extraction service fail in half of the histories with documents that it cannot read: it takes both to see
+    /// whether such a document is told from an outage. From a chance of its own, so that all else is as it was drawn.
+    fn add_outage(&mut self) {
+        let mut random = StdRng::seed_from_u64(self.seed ^ 0x6f75_7467);
+        if self.files.iter().any(|file| file.kind == Kind::BreaksGateway) && random.random() {
+            let at = random.random_range(200..self.size.active);
+            let lasts = random.random_range(5_000..60_000);
+            self.faults.push(Fault::Outage { service: Service::Gateway, at, lasts });
+        }
     }
 
     /// Makes most documents bad in the same way. From a chance of its own, so that all else is as it was drawn.
@@ -432,6 +447,12 @@ impl Plan {
         self.faults.is_empty()
             && self.files.iter().all(|file| file.kind != Kind::Kills)
             && mix.slow_steps + mix.lost_steps + mix.lost_commits + mix.slow_stages == 0
+    }
+
+    /// Whether there are so many documents that the extraction service cannot read that they alone look like an outage of it.
+    pub fn may_keep_a_circuit_open(&self) -> bool {
+        let breaking = self.files.iter().filter(|file| file.kind == Kind::BreaksGateway).count();
+        breaking >= usize::try_from(CIRCUIT_THRESHOLD).unwrap_or(usize::MAX)
     }
 
     /// Whether a file may fail for this reason because a service was down for longer than files wait for it.

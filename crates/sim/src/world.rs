@@ -21,7 +21,7 @@ use landfall_server::queue::config::OptionalServices;
 use landfall_store::SimulatedDatabase;
 
 use crate::database::DatabaseFaults;
-use crate::plan::{Fault, Plan};
+use crate::plan::{CIRCUIT_THRESHOLD, Fault, Plan};
 use crate::receiver::Received;
 use crate::services::{Stages, embedder};
 use crate::shared::{Life, Shared};
@@ -467,6 +467,7 @@ impl Starting {
         for stage in &mut config.queue.stages {
             stage.services = services.of_stage(stage.stage);
         }
+        config.queue.breaker.threshold = CIRCUIT_THRESHOLD;
         if let Some(patience) = plan.patience {
             config.queue.breaker.patience = patience;
         }

@@ -7,6 +7,9 @@
 use chrono::TimeDelta;
 use landfall_core::failure::{Failure, Retry};
 
+/// What the message of such a failure ends with.
+pub const ADVICE: &str = "Retry it when the service works";
+
 /// The failure of a file that has waited for too long.
 pub fn exhausted(last: &Failure, waited: TimeDelta, calls: i64) -> Failure {
     let service = last.code.service().map_or("A service", |service| service.title());
@@ -16,7 +19,7 @@ pub fn exhausted(last: &Failure, waited: TimeDelta, calls: i64) -> Failure {
         calls => format!("was tried {calls} times"),
     };
     let message = format!(
-        "{} failed this file for {}, and it {times}. The last error: {}. Retry it when the service works",
+        "{} failed this file for {}, and it {times}. The last error: {}. {ADVICE}",
         capitalized(service),
         in_words(waited),
         last.message.trim_end_matches('.')
