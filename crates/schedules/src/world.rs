@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use landfall_core::clock::{SimulatedTime, to_delta};
+use landfall_core::clock::{Ahead, SimulatedTime};
 use landfall_store::{Db, FaultInjector, SimulatedDatabase, Tx, Write};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, MaxSteps, Runner};
@@ -58,7 +58,7 @@ pub fn connect(faults: Option<Arc<dyn FaultInjector>>) -> Db {
     DATABASE.with_borrow_mut(|database| {
         let database =
             database.get_or_insert_with(|| SimulatedDatabase::create().expect("a database in memory"));
-        database.connect(1, to_delta(Duration::ZERO), faults)
+        database.connect(1, Ahead::default(), faults)
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use landfall_core::caller::{Reach, TenantUser};
-use landfall_core::clock::{Clock, SimulatedTime, Time};
+use landfall_core::clock::{Ahead, Clock, SimulatedTime, Time};
 use landfall_schedules::delivery::EventsConfig;
 use landfall_schedules::delivery::fan_out::{FanOut, Filter, Next};
 use landfall_schedules::world::{self, Run, faults::Database};
@@ -37,7 +37,7 @@ impl Write for WriteEvent {
 fn a_listener_gets_each_event_once_and_in_order_whenever_it_joins() {
     world::check(400, || {
         block_on(async {
-            let time = SimulatedTime::starting_at(Time::UNIX_EPOCH);
+            let time = SimulatedTime::starting_at(Time::UNIX_EPOCH, Ahead::default());
             time.enter();
             let db = world::connect(Some(Database::failing(0)));
             db.write(Run(vec!["DELETE FROM events"])).await.expect("the database works");
