@@ -14,8 +14,9 @@ use tracing::Instrument;
 
 use crate::{Db, Durability, Error, Tx, Write};
 
-/// The maximum number of changes that are made together.
+/// The maximum number of changes that are made together, and of rows that they write.
 const MAX_GROUP: usize = 64;
+const MAX_ROWS: usize = 1_000;
 /// The maximum number of changes that wait for one row. A further one is refused.
 const MAX_WAITING: usize = 1_024;
 
@@ -25,6 +26,11 @@ pub trait Joint: Send + Sync + Sized + 'static {
 
     /// Only changes with the same key are made together: those that would wait for one another.
     fn key(&self) -> &str;
+
+    /// About how many rows it writes. Large changes are made alone, so that small ones do not wait for many of them.
+    fn rows(&self) -> usize {
+        1
+    }
 
     fn durability(&self) -> Durability {
         Durability::Synced
@@ -98,12 +104,14 @@ impl Queues {
     fn next<J: Joint>(&self, key: &str) -> Vec<Waiting<J>> {
         self.with(|queues: &mut ByKey<J>| {
             let Some(queue) = queues.get_mut(key) else { return Vec::new() };
-            let mut group = Vec::new();
-            // A change that has not begun is dropped if its caller has stopped waiting.
-            while group.len() < MAX_GROUP
-                && let Some(waiting) = queue.pop_front()
-            {
+            let (mut group, mut rows) = (Vec::new(), 0_usize);
+            let fits = |next: &Waiting<J>, count: usize, rows: usize| {
+                count == 0 || count < MAX_GROUP && rows.saturating_add(next.change.rows()) <= MAX_ROWS
+            };
+            while let Some(waiting) = queue.pop_front_if(|next| fits(next, group.len(), rows)) {
+                // A change that has not begun is dropped if its caller has stopped waiting.
                 if !waiting.reply.is_closed() {
+                    rows = rows.saturating_add(waiting.change.rows());
                     group.push(waiting);
                 }
             }
@@ -220,6 +228,7 @@ mod tests {
     /// Creates an account. Waits for a permit before it ends, and says how many it is made together with.
     struct Open {
         name: String,
+        rows: usize,
         begins: mpsc::UnboundedSender<usize>,
         may_end: Arc<Semaphore>,
     }
@@ -229,6 +238,10 @@ mod tests {
 
         fn key(&self) -> &'static str {
             "accounts"
+        }
+
+        fn rows(&self) -> usize {
+            self.rows
         }
 
         async fn apply_all(these: &[&Self], tx: &mut Tx) -> Result<Vec<String>, Error> {
@@ -263,8 +276,16 @@ mod tests {
 
         /// Begins to open an account. It waits in the queue when this returns.
         async fn open(&self, name: &str) -> tokio::task::JoinHandle<Result<String, Error>> {
+            self.open_large(name, 1).await
+        }
+
+        async fn open_large(
+            &self,
+            name: &str,
+            rows: usize,
+        ) -> tokio::task::JoinHandle<Result<String, Error>> {
             let (db, begins, may_end) = (self.db.clone(), self.begins.clone(), self.may_end.clone());
-            let open = Open { name: name.to_owned(), begins, may_end };
+            let open = Open { name: name.to_owned(), rows, begins, may_end };
             let (entered, is_in) = tokio::sync::oneshot::channel();
             let opening = tokio::spawn(async move {
                 let mut writing = std::pin::pin!(db.write_jointly(open));
@@ -300,6 +321,30 @@ mod tests {
             assert_eq!(opened.await.unwrap().unwrap(), name, "each gets its own output");
         }
         assert_eq!(accounts.names().await, ["b", "c", "d", "first"]);
+    }
+
+    #[tokio::test]
+    async fn large_changes_are_not_made_together() {
+        let mut accounts = Accounts::new(None).await;
+        let first = accounts.open("first").await;
+        assert_eq!(accounts.begun.recv().await, Some(1));
+        let others = [
+            accounts.open("b").await,
+            accounts.open_large("large", 1_000).await,
+            accounts.open_large("larger", 5_000).await,
+            accounts.open("c").await,
+            accounts.open("d").await,
+        ];
+        accounts.may_end.add_permits(10);
+        first.await.unwrap().unwrap();
+        for opened in others {
+            opened.await.unwrap().unwrap();
+        }
+        let mut groups = Vec::new();
+        while let Ok(size) = accounts.begun.try_recv() {
+            groups.push(size);
+        }
+        assert_eq!(groups, [1, 1, 1, 2], "in their order");
     }
 
     #[tokio::test]

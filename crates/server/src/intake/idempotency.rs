@@ -76,6 +76,10 @@ where
         self.change.key()
     }
 
+    fn rows(&self) -> usize {
+        self.change.rows()
+    }
+
     fn durability(&self) -> Durability {
         self.change.durability()
     }

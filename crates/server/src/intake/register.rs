@@ -63,6 +63,12 @@ impl Joint for Register {
         &self.caller.tenant
     }
 
+    /// As how many rows its files count, with what the client stores with them.
+    fn rows(&self) -> usize {
+        let noted = self.files.iter().flat_map(|(_, file)| [&file.mapping, &file.attributes]);
+        self.files.len() + noted.map(|json| registrations::rows_of(json.as_ref())).sum::<usize>()
+    }
+
     async fn apply_all(these: &[&Self], tx: &mut Tx) -> Result<Vec<Self::Output>, Error> {
         let [first, ..] = these else { return Ok(Vec::new()) };
         // Lock the batches before the tenant, as everywhere else: a different order could deadlock. And in the order of
@@ -99,12 +105,6 @@ impl Joint for Register {
 impl Register {
     fn count(&self) -> i64 {
         i64::try_from(self.files.len()).unwrap_or(i64::MAX)
-    }
-
-    /// As how many rows its files count, with what the client stores with them.
-    fn rows(&self) -> usize {
-        let noted = self.files.iter().flat_map(|(_, file)| [&file.mapping, &file.attributes]);
-        self.files.len() + noted.map(|json| registrations::rows_of(json.as_ref())).sum::<usize>()
     }
 
     /// What its files have in common. `of_batch` is the priority of their batch.
