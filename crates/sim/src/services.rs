@@ -69,7 +69,7 @@ impl Stages {
         Clock::System.sleep(Duration::from_millis(takes)).await;
         if kind == Kind::Kills && self.planned(job).is_some_and(|file| file.kills_at() == job.stage) {
             self.life.end("killed by a document");
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
         match job.stage {
             Stage::Scan => self.scan(job, kind).await,
