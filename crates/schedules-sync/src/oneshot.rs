@@ -17,6 +17,11 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
 pub struct Sender<T>(oneshot::Sender<T>);
 
 impl<T> Sender<T> {
+    pub fn is_closed(&self) -> bool {
+        point();
+        self.0.is_closed()
+    }
+
     pub fn send(self, value: T) -> Result<(), T> {
         point();
         let sent = self.0.send(value);

@@ -6,10 +6,10 @@
 
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
-use tokio::sync::oneshot;
+use landfall_sync::atomic::{AtomicBool, Ordering};
+use landfall_sync::{Mutex, MutexGuard, oneshot, spawn};
 use tracing::Instrument;
 
 use crate::{Db, Durability, Error, Tx, Write};
@@ -131,7 +131,7 @@ impl Db {
         let key = change.key().to_owned();
         let waiting = Waiting { change, span: tracing::Span::current(), reply };
         if self.queues().enter(waiting)? == Entered::First {
-            tokio::spawn(write_all::<J>(self.clone(), key));
+            spawn(write_all::<J>(self.clone(), key));
         }
         outcome.await.map_err(|_| Error::Internal("a write panicked".to_owned()))?
     }

@@ -2,6 +2,7 @@
 
 mod events;
 mod fetched;
+mod joint;
 mod room;
 mod settler;
 mod writer;
