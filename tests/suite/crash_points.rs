@@ -357,7 +357,11 @@ impl FaultyProcess {
         // All stored blobs are older than any age limit, so none is skipped for being new.
         let clock = ManualClock::starting_at("2040-01-02T03:04:05Z".parse().unwrap());
         let fault_injector = PlannedFaults::new();
-        let variables = [("UPLOAD_CONFIRM_WINDOW_MS", "172800000".to_owned())];
+        let variables = [
+            ("UPLOAD_CONFIRM_WINDOW_MS", "172800000".to_owned()),
+            // The clock of the test runs ahead while a slow machine works on a stage.
+            ("EXTRACT_TIMEOUT_MS", "7200000".to_owned()),
+        ];
         let rest = offline_app(db, &clock, &fault_injector, &variables).await;
         Self { rest, clock, fault_injector, tenants: 0 }
     }
