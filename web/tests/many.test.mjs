@@ -10,7 +10,7 @@ const MANY = 99_999;
 const person = { user: 'archivist', tenant: 'archive' };
 let server, browser;
 
-/** Copies the row of a file that is ready. The totals that the server keeps grow with it. */
+/** Copies the rows of a file that is ready. The totals that the server keeps grow with it. */
 const COPY = `
 import sqlite3, sys, time
 database, count = sqlite3.connect(sys.argv[1]), int(sys.argv[2])
@@ -27,6 +27,8 @@ database.create_function('unhex_', 1, bytes.fromhex, deterministic=True)
 database.execute(
     'WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?) INSERT INTO files (%s) SELECT %s FROM numbers, files WHERE files.file_name = ?'
     % (', '.join(columns), ', '.join(values[name] for name in columns)), [count, 'template.txt'])
+database.execute('''INSERT INTO listed_files (id, tenant_id, user_id, file_name, size_bytes, created_at)
+    SELECT id, tenant_id, user_id, file_name, size_bytes, created_at FROM files WHERE file_name <> ?''', ['template.txt'])
 database.execute('UPDATE user_totals SET ready = ready + ?', [count])
 database.execute(
     'UPDATE tenants SET used_files = used_files + ?1, used_bytes = used_bytes + ?1 * (SELECT size_bytes FROM files WHERE file_name = ?2)',
