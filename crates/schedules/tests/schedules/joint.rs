@@ -9,6 +9,8 @@ use landfall_store::{Db, Error, Joint, Tx, args};
 use shuttle::future::{block_on, spawn};
 use shuttle::rand::{Rng, thread_rng};
 
+use crate::answers::{self, Answer};
+
 /// Keeps a number. One that is refused refuses all that are made with it.
 struct Keep {
     number: i64,
@@ -42,15 +44,6 @@ async fn kept(db: &Db) -> Vec<i64> {
     rows.into_iter().map(|(number,)| number).collect()
 }
 
-/// What a caller learnt of its change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
-    Done,
-    Failed,
-    /// It did not wait.
-    None,
-}
-
 #[test]
 fn every_change_is_made_once_or_not_and_its_answer_is_true() {
     static MOST: AtomicUsize = AtomicUsize::new(0);
@@ -76,17 +69,7 @@ fn every_change_is_made_once_or_not_and_its_answer_is_true() {
             // What nobody waits for any more is before this one in the queue.
             let last = Keep { number: -1, is_refused: false, most: most.clone() };
             assert_eq!(db.write_jointly(last).await.expect("the database works again"), -1);
-            let kept = kept(&db).await;
-            let lost_an_answer = database.lost_an_answer.load(Ordering::Relaxed);
-            for (number, answer) in answers {
-                let times = kept.iter().filter(|one| **one == number).count();
-                let expected = match answer {
-                    Answer::Done => times == 1,
-                    Answer::Failed => times == 0 || (lost_an_answer && times == 1),
-                    Answer::None => times <= 1,
-                };
-                assert!(expected, "{number} was answered with {answer:?} and is there {times} times");
-            }
+            answers::assert_true(answers, &kept(&db).await, &database);
             MOST.fetch_max(most.load(Ordering::Relaxed), Ordering::Relaxed);
             FAILED.fetch_add(database.failed.load(Ordering::Relaxed), Ordering::Relaxed);
         });

@@ -11,6 +11,8 @@ use landfall_store::{CommitHook, Db, Durability, Error, Tx, Write, args};
 use shuttle::future::{block_on, spawn};
 use shuttle::rand::{Rng, thread_rng};
 
+use crate::answers::{self, Answer};
+
 /// The numbers whose commits were announced.
 #[derive(Debug, Default, Clone)]
 struct Announced(Arc<Mutex<Vec<i64>>>);
@@ -74,15 +76,6 @@ async fn kept(db: &Db) -> Vec<i64> {
     rows.into_iter().map(|(number,)| number).collect()
 }
 
-/// What a caller learnt of its change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
-    Done,
-    Refused,
-    /// It did not wait.
-    None,
-}
-
 #[test]
 fn every_change_is_answered_once_and_the_answer_is_true() {
     static MOST: AtomicUsize = AtomicUsize::new(0);
@@ -108,15 +101,7 @@ fn every_change_is_answered_once_and_the_answer_is_true() {
             db.write(Run(Vec::new())).await.expect("the database works again");
             let (kept, announced) = (kept(&db).await, announced.all());
             let lost_an_answer = database.lost_an_answer.load(Ordering::Relaxed);
-            for (number, answer) in &answers {
-                let times = kept.iter().filter(|one| *one == number).count();
-                let expected = match answer {
-                    Answer::Done => times == 1,
-                    Answer::Refused => times == 0 || (lost_an_answer && times == 1),
-                    Answer::None => times <= 1,
-                };
-                assert!(expected, "{number} was answered with {answer:?} and is there {times} times");
-            }
+            answers::assert_true(answers, &kept, &database);
             if lost_an_answer {
                 assert!(announced.iter().all(|one| kept.contains(one)), "{announced:?} of {kept:?}");
             } else {
@@ -154,7 +139,7 @@ async fn call(db: Db, database: Arc<Database>, caller: i64, announced: Announced
                 Some(Err(error)) => {
                     let has_reason = fails || database.failed.load(Ordering::Relaxed) > 0;
                     assert!(has_reason, "a change failed that has nothing wrong: {error}");
-                    Answer::Refused
+                    Answer::Failed
                 }
             },
         ));
