@@ -9,7 +9,8 @@ use std::path::Path;
 use tokio::fs;
 use tokio::io::{AsyncSeekExt, AsyncWriteExt, BufWriter};
 
-use super::{Folder, INCOMING, WRITE_BUFFER, beneath, blob_path, cannot, cannot_write, is_absent, link};
+use super::upload::link;
+use super::{Folder, INCOMING, WRITE_BUFFER, beneath, blob_path, cannot, cannot_write, is_absent};
 use crate::blobs::BlobReader;
 use crate::blobs::resumable::Hashes;
 use landfall_store::Error;
