@@ -110,7 +110,7 @@ impl Db {
     /// Leaves a gap in the ids of `table`. A power cut can take the last rows of the commits that were not synced; without a
     /// gap new rows would get their ids, and a client that saw the lost rows would miss the new ones.
     pub async fn leave_gap(&self, table: &'static str) -> Result<(), Error> {
-        // PostgreSQL syncs every commit.
+        // PostgreSQL syncs every commit that adds rows to such a table.
         if self.is_postgres() { Ok(()) } else { self.write(Gap { table }).await }
     }
 }
