@@ -23,6 +23,9 @@ const MANY_ALIKE: u64 = 8;
 /// How many files a service fails until its circuit opens.
 pub const CIRCUIT_THRESHOLD: u32 = 5;
 
+/// How long files wait for a service where nothing but this ends their wait: longer than any outage.
+const LONG_PATIENCE: Duration = Duration::from_mins(10);
+
 /// How much happens in a history. A small one costs a fifth of a large one, and most faults need no more.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
@@ -74,7 +77,7 @@ pub struct Plan {
     /// How long after its opening a batch expires.
     pub batch_timeout: Duration,
     /// How long a file waits for a service, if that is less than its outages may last.
-    pub patience: Option<Duration>,
+    patience: Option<Duration>,
 }
 
 /// What a service does that is down.
@@ -453,6 +456,11 @@ impl Plan {
     pub fn may_keep_a_circuit_open(&self) -> bool {
         let breaking = self.files.iter().filter(|file| file.kind == Kind::BreaksGateway).count();
         breaking >= usize::try_from(CIRCUIT_THRESHOLD).unwrap_or(usize::MAX)
+    }
+
+    /// How long a file waits for a service, if its wait may end in this history.
+    pub fn patience(&self) -> Option<Duration> {
+        self.patience.or_else(|| self.may_keep_a_circuit_open().then_some(LONG_PATIENCE))
     }
 
     /// Whether a file may fail for this reason because a service was down for longer than files wait for it.

@@ -468,7 +468,7 @@ impl Starting {
             stage.services = services.of_stage(stage.stage);
         }
         config.queue.breaker.threshold = CIRCUIT_THRESHOLD;
-        if let Some(patience) = plan.patience {
+        if let Some(patience) = plan.patience() {
             config.queue.breaker.patience = patience;
         }
         match Box::pin(App::start(config, replacements)).await {
