@@ -13,6 +13,8 @@ pub const USER: &str = "bench";
 const SIZE_BYTES: i64 = 1_000;
 /// Files in one transaction.
 const BATCH_SIZE: i64 = 50_000;
+/// Files whose rows are in memory at once. More would count as memory of the server, which is in the same process.
+const ROWS_AT_ONCE: usize = 500;
 
 /// Opens a batch with so many files that wait for their first stage. Returns the id of the batch.
 pub async fn queue_batch(db: &Db, files: usize) -> Result<Uuid, Error> {
@@ -42,8 +44,21 @@ impl Write for QueuedBatch {
             args![self.batch, TENANT, USER, count, self.now, self.now + chrono::TimeDelta::days(1)],
         )
         .await?;
+        for (part, ids) in self.ids.chunks(ROWS_AT_ONCE).enumerate() {
+            self.insert(tx, part * ROWS_AT_ONCE, ids).await?;
+        }
+        if let (Some(first), Some(last)) = (self.ids.iter().min(), self.ids.iter().max()) {
+            list_files(tx, *first, *last).await?;
+        }
+        count_totals(tx, "at_extract", USER, i64::try_from(count).expect("a bench is small")).await
+    }
+}
+
+impl QueuedBatch {
+    /// Inserts some of its files, numbered from `first` on, with the events of their confirmations.
+    async fn insert(&self, tx: &mut Tx, first: usize, ids: &[Uuid]) -> Result<(), Error> {
         let mut rows = Rows::default();
-        for (number, id) in self.ids.iter().enumerate() {
+        for (number, id) in (first..).zip(ids) {
             rows.push(args![
                 *id,
                 TENANT,
@@ -70,10 +85,7 @@ impl Write for QueuedBatch {
             "",
         )
         .await?;
-        if let (Some(first), Some(last)) = (self.ids.iter().min(), self.ids.iter().max()) {
-            list_files(tx, *first, *last).await?;
-        }
-        let arrived = self.ids.iter().map(|id| Event {
+        let arrived = ids.iter().map(|id| Event {
             at: self.now,
             kind: EventKind::FileStatusChanged,
             tenant: TENANT.to_owned(),
@@ -90,7 +102,6 @@ impl Write for QueuedBatch {
             failure: None,
             data: None,
         });
-        count_totals(tx, "at_extract", USER, i64::try_from(count).expect("a bench is small")).await?;
         events::write_down(tx, arrived.collect()).await
     }
 }
