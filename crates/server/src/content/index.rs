@@ -73,6 +73,13 @@ pub const WITHOUT_PGVECTOR: &str = "
     CREATE FUNCTION landfall_distance(real[], real[]) RETURNS double precision LANGUAGE sql IMMUTABLE
         AS 'SELECT 1 - sum(a::double precision * b) FROM unnest($1, $2) AS v(a, b)';";
 
+/// The values of a vector as bytes. pgvector writes them one after the other. An array has a length before each, and is
+/// written by a call for each: half of the time of a search among a million chunks.
+const BYTES_WITH_PGVECTOR: &str = "
+    CREATE FUNCTION landfall_bytes(vector) RETURNS bytea LANGUAGE sql IMMUTABLE AS 'SELECT vector_send($1)';";
+const BYTES_WITHOUT_PGVECTOR: &str = "
+    CREATE FUNCTION landfall_bytes(real[]) RETURNS bytea LANGUAGE sql STABLE AS 'SELECT array_send($1)';";
+
 /// Creates the tables of the index if they are missing.
 pub async fn install(db: &Db) -> Result<(), Error> {
     db.write(Install).await
@@ -113,6 +120,13 @@ impl Write for Install {
                 );
                 tx.script(WITHOUT_PGVECTOR).await?;
             }
+        }
+        let functions =
+            tx.number("SELECT COUNT(*) FROM pg_proc WHERE proname = 'landfall_bytes'", args![]).await?;
+        if functions == 0 {
+            let base = "SELECT COUNT(*) FROM pg_type WHERE typname = 'landfall_embedding' AND typbasetype = 'real[]'::regtype";
+            let are_arrays = tx.number(base, args![]).await? > 0;
+            tx.script(if are_arrays { BYTES_WITHOUT_PGVECTOR } else { BYTES_WITH_PGVECTOR }).await?;
         }
         let columns = "SELECT CAST(column_name AS TEXT) FROM information_schema.columns
                        WHERE table_name = 'chunk_index' AND table_schema = current_schema()";

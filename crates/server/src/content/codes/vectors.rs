@@ -16,20 +16,33 @@ pub struct Indexed {
 
 /// The vector of `i` as bytes, which [`decode`] reads.
 fn bytes(tx: &Tx) -> &'static str {
-    // Both types of a vector convert to an array.
-    if tx.is_postgres() { "array_send(CAST(i.embedding AS REAL[]))" } else { "i.embedding" }
+    if tx.is_postgres() { "landfall_bytes(i.embedding)" } else { "i.embedding" }
 }
 
+/// In pgvector's binary format: the number of values, and two bytes of zero.
+const HEADER_OF_PGVECTOR: usize = 4;
 /// In PostgreSQL's binary format of an array: three numbers, and two for its only dimension.
-const HEADER: usize = 20;
+const HEADER_OF_ARRAY: usize = 20;
 
 fn decode(tx: &Tx, bytes: &[u8]) -> Vec<f32> {
-    if !tx.is_postgres() {
-        return bytes.as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
+    if tx.is_postgres() {
+        decode_of_postgres(bytes)
+    } else {
+        bytes.as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect()
     }
-    // Behind the header are the length and the value of each element, the highest byte first.
-    let elements = bytes.get(HEADER..).unwrap_or_default().as_chunks::<8>().0;
-    elements.iter().map(|[_, _, _, _, value @ ..]| f32::from_be_bytes(*value)).collect()
+}
+
+/// PostgreSQL sends the highest byte first.
+fn decode_of_postgres(bytes: &[u8]) -> Vec<f32> {
+    // An array begins with the number of its dimensions in four bytes, a vector with that of its values in two.
+    if bytes.starts_with(&[0, 0]) {
+        // The length and the value of each element.
+        let elements = bytes.get(HEADER_OF_ARRAY..).unwrap_or_default().as_chunks::<8>().0;
+        elements.iter().map(|[_, _, _, _, value @ ..]| f32::from_be_bytes(*value)).collect()
+    } else {
+        let values = bytes.get(HEADER_OF_PGVECTOR..).unwrap_or_default().as_chunks().0;
+        values.iter().map(|value| f32::from_be_bytes(*value)).collect()
+    }
 }
 
 /// A page of a file's vectors in the order of their chunks, behind `after`.
