@@ -49,7 +49,7 @@ NODE_CLIENTS := $(NODE)/node_modules/.package-lock.json
 NODE_WORKSPACE := node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run release model test test-quick simulate fuzz miri coverage bench bench-peers chaos load console fmt lint deny deploy-check image-test sbom advisories clean packages check-api check-console check-client check-chaos check-docs
+.PHONY: help run release model test test-quick simulate fuzz miri coverage bench bench-peers chaos load console fmt lint deny deploy-check image-test sbom advisories clean packages check-simulation check-api check-console check-client check-chaos check-docs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,10 +67,14 @@ model: ## Download a better model than the built-in one, and print how to use it
 	@scripts/fetch-model
 
 # What mostly downloads runs beside what compiles, and what mostly waits beside what computes.
-test: ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the client, the console, the docs
+test: ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, 3,000 histories, the API, the client, the console, the docs
 	$(MAKE) --jobs=2 lint packages deny deploy-check $(NODE_CLIENTS) $(NODE_WORKSPACE)
 	$(TEST_PROGRAMS) LANDFALL_TEST_NODE=$(NODE) scripts/with-postgres --no-sync scripts/with-object-stores $(RUN_TESTS)
-	$(MAKE) --jobs=2 --output-sync=target check-api check-console check-client check-chaos check-docs
+	$(MAKE) --jobs=3 --output-sync=target check-simulation check-api check-console check-client check-chaos check-docs
+
+# It computes for as long as the others wait, and lets them go first.
+check-simulation:
+	nice -n 10 $(TARGET)/debug/landfall-sim --seeds 3000
 
 check-api:
 	scripts/schemathesis $(TARGET)/debug/landfall

@@ -6,8 +6,8 @@ use std::process::{Command, Output};
 
 use landfall_core::mutants::Mutant;
 
-/// How many histories the tests run: what takes an unoptimised build about a minute of computing.
-const SEEDS: &str = "250";
+/// How many histories the tests run: what takes an unoptimised build some seconds. `make test` runs thousands besides.
+const SEEDS: &str = "100";
 /// Within so many seeds each fault must be found.
 const MOST_SEEDS: &str = "400";
 /// The faults that the simulator is known to find, each with the seed from which on it is looked for.
