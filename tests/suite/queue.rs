@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::support::offline_app::Sql;
 use crate::support::script::Gate;
 use crate::support::{
-    Script, Setup, Step, TestDb, TestServer, batch_summary, manual_clock, on_each_database,
+    Script, Setup, Step, TestDb, TestServer, batch_summary, manual_clock, on_each_database, until,
 };
 
 /// Longer than any wait between two attempts.
@@ -382,6 +382,39 @@ async fn a_late_stop_does_not_strand_the_next_attempt(db: TestDb) {
     server.app.worker.as_ref().unwrap().stop_file(file.parse().unwrap());
     server.idle().await;
     assert_eq!(alice.status(&file).await, "ready");
+    server.assert_audit_clean().await;
+}
+
+/// Another death shows that something else kills the workers, also while the file is in the hand of one.
+#[on_each_database]
+async fn a_file_that_is_worked_on_alone_is_cleared_by_the_death_of_another_worker(db: TestDb) {
+    let gate = Gate::default();
+    let script = Script::new();
+    for _ in 0..5 {
+        script.then(Extract, Step::Block(gate.clone()));
+    }
+    let server = Setup::default().work(script).start(&db).await;
+    let other = Setup::default().work(Script::new()).with("ROLE", "api").start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"a").await;
+    for death in 1..=5 {
+        gate.reached().await;
+        if death == 5 {
+            let worker = other.app.liveness.identity();
+            server
+                .app
+                .db
+                .write(RescueWorker { worker: worker.id, now: server.app.clock.now() })
+                .await
+                .unwrap();
+        }
+        let worker = server.app.liveness.identity();
+        server.app.db.write(RescueWorker { worker: worker.id, now: server.app.clock.now() }).await.unwrap();
+        server.app.liveness.rejoin(&worker).await.unwrap();
+        server.app.wake.send(Signal::Work);
+    }
+    assert_ne!(alice.status(&file).await, "failed");
+    until("the file is ready", async || alice.status(&file).await == "ready").await;
     server.assert_audit_clean().await;
 }
 

@@ -54,6 +54,9 @@ pub trait OnDeath: Send + Sync {
     /// Removes the worker's row and releases what it held, in one transaction. Returns whether this call did it,
     /// and not another process before.
     fn rescue(&self, worker: Uuid, now: Time) -> BoxFuture<'_, Result<bool, Error>>;
+
+    /// The order in which workers are rescued that were found dead at once.
+    fn in_order(&self, workers: Vec<Uuid>) -> BoxFuture<'_, Result<Vec<Uuid>, Error>>;
 }
 
 pub struct Liveness {
@@ -264,10 +267,9 @@ impl Liveness {
     pub async fn rescue_dead_workers(&self) -> Result<usize, Error> {
         let own = self.identity().id;
         let mut rescued = 0;
-        for worker in locks::dead_workers(&self.db, self.config.heartbeat_expiry, self.clock.now()).await? {
-            if worker == own {
-                continue;
-            }
+        let mut dead = locks::dead_workers(&self.db, self.config.heartbeat_expiry, self.clock.now()).await?;
+        dead.retain(|worker| *worker != own);
+        for worker in self.on_death.in_order(dead).await? {
             if self.on_death.rescue(worker, self.clock.now()).await? {
                 rescued += 1;
                 locks::forget(&self.db, worker);

@@ -3,8 +3,8 @@
 //! When a worker dies, every file in its hand may be the cause. From then on each worker notes when it begins to work on
 //! one of them. A file that was worked on at two deaths is claimed alone: the worker claims nothing more, finishes what it
 //! has, and then takes this one file. If it dies again, this file may be the cause; after two such deaths the file fails,
-//! unless a worker died in between that worked on no such file: then something else kills the workers. A stage that is
-//! finished clears the file.
+//! unless a worker died in between that worked on no such file: then something else kills the workers. Of workers that
+//! are found dead at once, those without such a file are rescued first. A stage that is finished clears the file.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;

@@ -11,6 +11,7 @@ use crate::intake::upload::settle_unfinished;
 use crate::process::liveness::OnDeath;
 use crate::process::workers;
 use crate::queue::rescue::RescueWorker;
+use crate::records::files::held;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use landfall_core::clock::{Clock, Time};
@@ -52,6 +53,18 @@ impl OnDeath for RescueDead {
             self.db.write(InterruptRuns { worker, now }).await?;
             sweep_once(&self.db, &self.blobs).await?;
             Ok(true)
+        }
+        .boxed()
+    }
+
+    /// Those that worked on a file alone come last: if another died too, that file may not be the cause.
+    fn in_order(&self, mut workers: Vec<Uuid>) -> BoxFuture<'_, Result<Vec<Uuid>, Error>> {
+        async move {
+            if workers.len() > 1 {
+                let alone = held::workers_alone(&mut self.db.read().await?).await?;
+                workers.sort_by_key(|worker| alone.contains(worker));
+            }
+            Ok(workers)
         }
         .boxed()
     }

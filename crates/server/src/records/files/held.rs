@@ -69,6 +69,13 @@ pub async fn count_by_tenant(tx: &mut Tx) -> Result<Vec<(String, i64)>, Error> {
         .await
 }
 
+/// The workers that work on a file alone, because it may be what kills them.
+pub async fn workers_alone(tx: &mut Tx) -> Result<Vec<Uuid>, Error> {
+    let sql = "SELECT claimed_by FROM files WHERE claimed_by IS NOT NULL AND is_alone AND begun";
+    let workers: Vec<(Uuid,)> = tx.rows(sql, args![]).await?;
+    Ok(workers.into_iter().map(|(worker,)| worker).collect())
+}
+
 /// Notes that the holder begins to work on a file. Returns whether it still holds the file.
 pub async fn note_begun(tx: &mut Tx, file: Uuid, claim: Uuid) -> Result<bool, Error> {
     let sql = "UPDATE files SET begun = TRUE WHERE id = $1 AND claim = $2";

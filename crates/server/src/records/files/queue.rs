@@ -319,16 +319,19 @@ fn first_alone(stage: Stage) -> String {
     )
 }
 
-/// Forgets the deaths of workers that worked on nothing but one of these files.
+/// Forgets the deaths of workers that worked on nothing but one of these files, whether it waits or is being worked on.
 pub async fn clear_deaths_alone(tx: &mut Tx) -> Result<(), Error> {
-    // Not those that a claim has locked: its file is being worked on.
-    let sql = format!(
-        "WITH suspected AS MATERIALIZED (
-             SELECT id FROM files WHERE queue_stage IS NOT NULL AND is_alone AND deaths_alone > 0 ORDER BY id {})
-         UPDATE files SET deaths_alone = 0 WHERE id IN (SELECT id FROM suspected)",
-        tx.skip_locked()
-    );
-    tx.execute(sql, args![]).await.map(drop)
+    // In the terms of an index each. Those that another transaction holds are being claimed, ended or rescued.
+    for files in ["queue_stage IS NOT NULL", "claimed_by IS NOT NULL"] {
+        let sql = format!(
+            "WITH suspected AS MATERIALIZED (
+                 SELECT id FROM files WHERE {files} AND is_alone AND deaths_alone > 0 ORDER BY id {})
+             UPDATE files SET deaths_alone = 0 WHERE id IN (SELECT id FROM suspected)",
+            tx.skip_locked()
+        );
+        tx.execute(sql, args![]).await?;
+    }
+    Ok(())
 }
 
 /// Files that have waited at a stage since `before` or earlier, locked until the transaction ends. Files that another
