@@ -25,8 +25,8 @@ const FOUND: [(Mutant, u32); 15] = [
     (Mutant::DoubleRefund, 157),
     (Mutant::ForgottenUpload, 174),
     (Mutant::DeleteBeforeRow, 191),
-    (Mutant::UnfencedSettle, 284),
     (Mutant::ChargedOutage, 531),
+    (Mutant::UnfencedSettle, 856),
     (Mutant::UnboundedExcuse, 1_533),
 ];
 
