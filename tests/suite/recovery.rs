@@ -47,6 +47,16 @@ fn name(first: FirstSweep, stage: Stage) -> String {
     format!("{first:?}-{stage}")
 }
 
+/// A worker whose lock no process holds.
+const ADD_WORKER: &str =
+    "INSERT INTO workers (id, name, stages, services, lock_key, started_at, heartbeat_at)
+                          VALUES ($1, 'gone:1', '', '', 1, $2, $2)";
+
+/// Another death of the worker that works on this file alone, and the file fails.
+const SUSPECT: &str =
+    "UPDATE files SET lost_workers = 4, begun = TRUE, is_alone = TRUE, deaths = 3, deaths_alone = 1
+     WHERE file_name = $1";
+
 /// What the history of a file would have recorded of its last step.
 const HISTORY: &str = "INSERT INTO events (at, kind, tenant_id, user_id, file_id, to_state)
                        SELECT $2, 'file:status-changed', tenant_id, user_id, id, status FROM files WHERE file_name = $1";
@@ -166,20 +176,12 @@ async fn files_of_a_dead_worker_are_released_once_at_every_stage_and_fail_at_the
     let rest = with_a_file_for_each_stage(&db, &clock).await;
     for first in FirstSweep::BOTH {
         let worker = Uuid::new_v4();
-        rest.sql(
-            "INSERT INTO workers (id, name, stages, services, lock_key, started_at, heartbeat_at)
-             VALUES ($1, 'gone:1', '', '', 1, $2, $2)",
-            args![worker, rest.now()],
-        )
-        .await;
+        rest.sql(ADD_WORKER, args![worker, rest.now()]).await;
         for stage in Stage::ALL {
             strand(&rest, &name(first, stage), stage, worker).await;
         }
         let suspected = name(first, Stage::Embed);
-        let suspect =
-            "UPDATE files SET lost_workers = 4, begun = TRUE, is_alone = TRUE, deaths = 3, deaths_alone = 1
-                       WHERE file_name = $1";
-        rest.sql(suspect, args![&suspected]).await;
+        rest.sql(SUSPECT, args![&suspected]).await;
         let sweep = async || rest.app.db.write(RescueWorker { worker, now: rest.now() }).await.unwrap();
         let rescued: Vec<_> = sweep_repeatedly(&rest, first, sweep).await.into_iter().flatten().collect();
         assert_eq!(rescued.len(), 1, "one of them rescued the files");
@@ -196,6 +198,23 @@ async fn files_of_a_dead_worker_are_released_once_at_every_stage_and_fail_at_the
     }
     let notifications = "SELECT COUNT(*) FROM notifications WHERE kind = 'file-failure-notification'";
     assert_eq!(rest.number(notifications).await, 2);
+    rest.assert_audit_clean().await;
+}
+
+/// If something else kills workers too, the file may not be the cause.
+#[on_each_database]
+async fn of_workers_that_are_found_dead_at_once_the_one_with_a_suspected_file_is_rescued_last(db: TestDb) {
+    let clock = manual_clock();
+    let rest =
+        offline_after(&db, &clock, async |alice| drop(alice.upload("suspected", b"12345").await)).await;
+    let (alone, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+    for worker in [alone, other] {
+        rest.sql(ADD_WORKER, args![worker, rest.now()]).await;
+    }
+    strand(&rest, "suspected", Stage::Embed, alone).await;
+    rest.sql(SUSPECT, args!["suspected"]).await;
+    assert_eq!(rest.app.liveness.rescue_dead_workers().await.unwrap(), 2);
+    assert_eq!(status(&rest, "suspected").await, "queued");
     rest.assert_audit_clean().await;
 }
 
