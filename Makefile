@@ -69,12 +69,13 @@ model: ## Download a better model than the built-in one, and print how to use it
 # What mostly downloads runs beside what compiles, and what mostly waits beside what computes.
 test: ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, 3,000 histories, the API, the client, the console, the docs
 	$(MAKE) --jobs=2 lint packages deny deploy-check $(NODE_CLIENTS) $(NODE_WORKSPACE)
-	$(TEST_PROGRAMS) LANDFALL_TEST_NODE=$(NODE) scripts/with-postgres --no-sync scripts/with-object-stores $(RUN_TESTS)
+	$(TEST_PROGRAMS) LANDFALL_TEST_NODE=$(NODE) LANDFALL_TEST_SIMULATED=1000 \
+		scripts/with-postgres --no-sync scripts/with-object-stores $(RUN_TESTS)
 	$(MAKE) --jobs=3 --output-sync=target check-simulation check-api check-console check-client check-chaos check-docs
 
-# It computes for as long as the others wait, and lets them go first.
+# The histories that follow those of the tests. It computes for as long as the others wait, and lets them go first.
 check-simulation:
-	nice -n 10 $(TARGET)/debug/landfall-sim --seeds 3000
+	nice -n 10 $(TARGET)/debug/landfall-sim --first 1001 --seeds 2000
 
 check-api:
 	scripts/schemathesis $(TARGET)/debug/landfall
