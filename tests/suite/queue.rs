@@ -385,6 +385,14 @@ async fn a_late_stop_does_not_strand_the_next_attempt(db: TestDb) {
     server.assert_audit_clean().await;
 }
 
+/// Takes the files of a server's worker from it, as from a dead one. It goes on under a new id.
+async fn declare_dead(server: &TestServer) {
+    let worker = server.app.liveness.identity();
+    server.app.db.write(RescueWorker { worker: worker.id, now: server.app.clock.now() }).await.unwrap();
+    server.app.liveness.rejoin(&worker).await.unwrap();
+    server.app.wake.send(Signal::Work);
+}
+
 /// Another death shows that something else kills the workers, also while the file is in the hand of one.
 #[on_each_database]
 async fn a_file_that_is_worked_on_alone_is_cleared_by_the_death_of_another_worker(db: TestDb) {
@@ -400,18 +408,9 @@ async fn a_file_that_is_worked_on_alone_is_cleared_by_the_death_of_another_worke
     for death in 1..=5 {
         gate.reached().await;
         if death == 5 {
-            let worker = other.app.liveness.identity();
-            server
-                .app
-                .db
-                .write(RescueWorker { worker: worker.id, now: server.app.clock.now() })
-                .await
-                .unwrap();
+            declare_dead(&other).await;
         }
-        let worker = server.app.liveness.identity();
-        server.app.db.write(RescueWorker { worker: worker.id, now: server.app.clock.now() }).await.unwrap();
-        server.app.liveness.rejoin(&worker).await.unwrap();
-        server.app.wake.send(Signal::Work);
+        declare_dead(&server).await;
     }
     assert_ne!(alice.status(&file).await, "failed");
     until("the file is ready", async || alice.status(&file).await == "ready").await;
@@ -432,10 +431,7 @@ async fn a_file_whose_worker_died_twice_with_it_alone_fails(db: TestDb) {
     let file = alice.upload_in(&batch, "a.txt", b"a").await;
     for death in 1..=5 {
         gate.reached().await;
-        let worker = server.app.liveness.identity();
-        server.app.db.write(RescueWorker { worker: worker.id, now: server.app.clock.now() }).await.unwrap();
-        server.app.liveness.rejoin(&worker).await.unwrap();
-        server.app.wake.send(Signal::Work);
+        declare_dead(&server).await;
         if death < 5 {
             assert_ne!(alice.status(&file).await, "failed");
         }

@@ -74,7 +74,7 @@ pub const WITHOUT_PGVECTOR: &str = "
         AS 'SELECT 1 - sum(a::double precision * b) FROM unnest($1, $2) AS v(a, b)';";
 
 /// The values of a vector as bytes. pgvector writes them one after the other. An array has a length before each, and is
-/// written by a call for each: half of the time of a search among a million chunks.
+/// written by a call for each, which took two fifths of the time of a search among a million chunks.
 const BYTES_WITH_PGVECTOR: &str = "
     CREATE FUNCTION landfall_bytes(vector) RETURNS bytea LANGUAGE sql IMMUTABLE AS 'SELECT vector_send($1)';";
 const BYTES_WITHOUT_PGVECTOR: &str = "
