@@ -34,6 +34,7 @@ mod peak;
 mod serving;
 mod streams;
 mod throughput;
+mod vacuum;
 mod vectors;
 mod words;
 mod worker;
@@ -65,6 +66,7 @@ enum Scenario {
     Words(Kind),
     Embedding,
     Busy(Kind),
+    Vacuum,
 }
 
 impl Scenario {
@@ -84,10 +86,11 @@ impl Scenario {
         all.extend(each(Self::Words));
         all.extend(each(Self::Busy));
         all.extend(each(Self::Limits));
-        // These write gigabytes, so they run only when they are named.
+        // These write gigabytes or take half an hour, so they run only when they are named.
         all.extend(each(|kind| Self::Meaning(kind, 100_000, 1)));
         all.extend(each(|kind| Self::Meaning(kind, 1_000_000, 1)));
         all.extend(each(|kind| Self::Meaning(kind, 10_000_000, 1_000)));
+        all.push(Self::Vacuum);
         all
     }
 
@@ -108,6 +111,7 @@ impl Scenario {
             // It needs no database; its figures are in the first column.
             Self::Embedding => "embedding".to_owned(),
             Self::Busy(kind) => format!("{}-busy", kind.name()),
+            Self::Vacuum => "postgres-vacuum".to_owned(),
         }
     }
 
@@ -125,6 +129,7 @@ impl Scenario {
             | Self::Streams(kind)
             | Self::Busy(kind) => kind,
             Self::Vectors(_) | Self::Embedding | Self::Orphans => Kind::Sqlite,
+            Self::Vacuum => Kind::Postgres,
         }
     }
 
@@ -151,6 +156,7 @@ impl Scenario {
             Self::Words(kind) => words::run(kind).await,
             Self::Embedding => embedding::run().await,
             Self::Busy(kind) => Box::pin(busy::run(kind)).await,
+            Self::Vacuum => vacuum::run(finished()?).await,
         }
     }
 }
@@ -194,7 +200,7 @@ fn run_all() -> anyhow::Result<()> {
     for scenario in Scenario::all() {
         let name = scenario.name();
         let is_named = wanted.iter().any(|word| name.contains(word));
-        if !is_named && (!wanted.is_empty() || matches!(scenario, Scenario::Meaning(..))) {
+        if !is_named && (!wanted.is_empty() || matches!(scenario, Scenario::Meaning(..) | Scenario::Vacuum)) {
             continue;
         }
         if !scenario.kind().is_available() {

@@ -52,6 +52,10 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
     let postmaster = postmaster(&app.db).await?;
     let mut clients = Clients::start(&base, &token)?;
     clients.ask(&Task::Files(WARM_UP)).await?;
+    if let Some(pool) = app.db.postgres() {
+        // PostgreSQL does it by itself within a minute after the first files. Until then it plans for empty tables.
+        sqlx::raw_sql("ANALYZE").execute(pool).await?;
+    }
     let server_before = postmaster.map(cpu_of_family);
     let watch = Stopwatch::start();
     clients.ask(&Task::Files(FILES)).await?;
