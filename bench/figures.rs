@@ -70,7 +70,10 @@ fn target(line: &str) -> &'static str {
         | "settle: ratio"
         | "stuck sweep: ratio"
         | "upload expiry: ratio"
-        | "dashboard counts: ratio" => "1.0, within 20 %",
+        | "dashboard counts: ratio"
+        | "start: ratio"
+        | "delete: ratio"
+        | "audit: ratio" => "1.0, within 20 %",
         _ => "",
     }
 }

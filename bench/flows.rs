@@ -24,6 +24,7 @@ mod embedding;
 mod figures;
 mod seed_rows;
 mod flatness;
+mod growth;
 mod intake;
 mod latency;
 mod limits;
@@ -58,6 +59,7 @@ enum Scenario {
     Flatness(Kind),
     Claims(Kind),
     Requests(Kind),
+    Growth(Kind),
     Orphans,
     Streams(Kind),
     Vectors(usize),
@@ -80,6 +82,7 @@ impl Scenario {
         all.extend(each(Self::Flatness));
         all.extend(each(Self::Claims));
         all.extend(each(Self::Requests));
+        all.extend(each(Self::Growth));
         all.push(Self::Orphans);
         all.extend(each(Self::Streams));
         all.extend([Self::Vectors(10_000), Self::Vectors(50_000), Self::Embedding]);
@@ -103,6 +106,7 @@ impl Scenario {
             Self::Flatness(kind) => format!("{}-flatness", kind.name()),
             Self::Claims(kind) => format!("{}-claims", kind.name()),
             Self::Requests(kind) => format!("{}-requests", kind.name()),
+            Self::Growth(kind) => format!("{}-growth", kind.name()),
             Self::Orphans => "orphans".to_owned(),
             Self::Streams(kind) => format!("{}-streams", kind.name()),
             Self::Vectors(chunks) => format!("sqlite-vectors-{chunks}"),
@@ -124,6 +128,7 @@ impl Scenario {
             | Self::Flatness(kind)
             | Self::Claims(kind)
             | Self::Requests(kind)
+            | Self::Growth(kind)
             | Self::Meaning(kind, ..)
             | Self::Words(kind)
             | Self::Streams(kind)
@@ -149,6 +154,7 @@ impl Scenario {
             Self::Flatness(kind) => flatness::run(kind, finished()?).await,
             Self::Claims(kind) => claims::run(kind).await,
             Self::Requests(kind) => Box::pin(requests::run(kind, finished()?)).await,
+            Self::Growth(kind) => Box::pin(growth::run(kind, finished()?)).await,
             Self::Orphans => orphans::run(finished()?).await,
             Self::Streams(kind) => Box::pin(streams::run(kind)).await,
             Self::Vectors(chunks) => vectors::run(chunks).await,

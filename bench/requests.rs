@@ -23,28 +23,31 @@ use super::seed_rows::{TENANT, USER, add_finished_without_history};
 
 const SAMPLES: usize = 300;
 const WARM_UP: usize = 20;
-const FEW: i64 = 10_000;
+pub const FEW: i64 = 10_000;
 const ROUNDS: usize = 200;
 
-struct Instance {
+/// A process that answers requests, and its database with finished files.
+pub struct Instance {
+    pub app: App,
+    /// What it was started with.
+    pub variables: Variables,
     fresh: Fresh,
-    app: App,
 }
 
 impl Instance {
-    async fn open(kind: Kind, name: &str, finished: i64) -> anyhow::Result<Self> {
+    pub async fn open(kind: Kind, name: &str, finished: i64) -> anyhow::Result<Self> {
         let fresh = Fresh::create(kind, name).await?;
         let mut variables = Variables::default();
         variables.set("DATABASE_URL", fresh.url.clone());
         variables.set("DATA_DIR", fresh.path().display().to_string());
         // No worker runs here, so that queued files stay queued.
         variables.set("ROLE", "api");
-        let app = App::start(Config::from_variables(variables)?, Replacements::default()).await?;
+        let app = App::start(Config::from_variables(variables.clone())?, Replacements::default()).await?;
         add_finished_without_history(&app.db, finished).await?;
-        Ok(Self { fresh, app })
+        Ok(Self { app, variables, fresh })
     }
 
-    async fn close(self) -> anyhow::Result<()> {
+    pub async fn close(self) -> anyhow::Result<()> {
         self.fresh.remove(self.app.db.clone()).await
     }
 }
