@@ -62,6 +62,7 @@ pub fn prepare() -> Ground {
     let statements = warm_up();
     let ground = ground(Some(SimulatedDatabase::create().expect("a database in memory")));
     ground.prepare(statements.iter());
+    ground.begin_here();
     ground
 }
 
@@ -139,6 +140,8 @@ pub fn run(seed: u64, without: &Without, detail: Detail, ground: Arc<Ground>) ->
         }
         if !world.database.is_free() {
             violations.push("a process never ends its transaction".to_owned());
+            drop(observer);
+            world.end();
             return verdict(seed, &shared, violations);
         }
         let all_over = accounts.all().iter().all(|account| account.is_over);
@@ -159,6 +162,8 @@ pub fn run(seed: u64, without: &Without, detail: Detail, ground: Arc<Ground>) ->
     }
     violations.extend(oracles::judge(&world, &observer, &accounts, &readers));
     observer.count_transitions(&world);
+    drop(observer);
+    world.end();
     verdict(seed, &shared, violations)
 }
 

@@ -48,6 +48,18 @@ impl Ground {
         self.new.as_ref().filter(|_| plan.has_new_database).unwrap_or(&self.used).clone()
     }
 
+    /// Histories find the database as it is now.
+    pub fn begin_here(&self) {
+        self.used.begin_here().expect("nothing holds the database");
+    }
+
+    /// Makes the database again what it was before a history, if it is the one that most histories begin with.
+    fn clear(&self, database: &SimulatedDatabase) {
+        if database.is(&self.used) {
+            database.begin_again().expect("nothing holds the database");
+        }
+    }
+
     /// Parses and plans these statements for all histories that follow. That changes nothing but their time.
     pub fn prepare<'a>(&self, statements: impl Iterator<Item = &'a String>) {
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -427,6 +439,17 @@ impl World {
             }
         }
         self.shared.calm();
+    }
+
+    /// Ends it, and leaves the ground as it was found.
+    pub fn end(mut self) {
+        for place in 0..self.processes.len() {
+            self.bury(place, 0);
+        }
+        let Self { clients, database, ground, .. } = self;
+        clients.time.enter();
+        drop(clients);
+        ground.clear(&database);
     }
 }
 

@@ -200,6 +200,12 @@ impl Pool {
         }
     }
 
+    /// Runs this on the connection of a database in memory, which no one may use meanwhile.
+    pub fn on_idle<T>(&self, run: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
+        let idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        run(idle.first().ok_or_else(Error::no_connection)?)
+    }
+
     /// Whether a connection could be taken at once.
     pub fn is_free(&self) -> bool {
         self.0.room.available_permits() > 0
