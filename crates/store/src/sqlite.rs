@@ -85,6 +85,8 @@ pub fn connect(path: &Path, purpose: Purpose) -> Result<Connection, Error> {
 /// Opens a database that is in memory only.
 pub fn connect_in_memory() -> Result<Connection, Error> {
     let connection = Connection::open_in_memory()?;
+    // A page that changes is copied before, and most changes are small.
+    connection.execute_batch("PRAGMA page_size = 1024")?;
     prepare(&connection)?;
     // It is the only connection of many processes, and lives for a moment.
     connection.set_prepared_statement_cache_capacity(4 * PREPARED_STATEMENTS);
