@@ -32,20 +32,20 @@ pub struct Ground {
     /// As an earlier process left it: with the tables that the first one creates.
     used: SimulatedDatabase,
     /// One that no process has used. To create the tables makes SQLite parse all statements anew, so few histories begin here.
-    new: Option<SimulatedDatabase>,
+    new: SimulatedDatabase,
     pub config: Config,
     /// The statements that were prepared.
     prepared: Mutex<BTreeSet<String>>,
 }
 
 impl Ground {
-    pub fn new(used: SimulatedDatabase, new: Option<SimulatedDatabase>, config: Config) -> Self {
+    pub fn new(used: SimulatedDatabase, new: SimulatedDatabase, config: Config) -> Self {
         Self { used, new, config, prepared: Mutex::default() }
     }
 
     /// The database that a history begins with.
     pub fn database(&self, plan: &Plan) -> SimulatedDatabase {
-        self.new.as_ref().filter(|_| plan.has_new_database).unwrap_or(&self.used).clone()
+        if plan.has_new_database { self.new.clone() } else { self.used.clone() }
     }
 
     /// Histories find the database as it is now.
@@ -64,7 +64,7 @@ impl Ground {
     pub fn prepare<'a>(&self, statements: impl Iterator<Item = &'a String>) {
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh: Vec<&String> = statements.filter(|sql| prepared.insert((*sql).clone())).collect();
-        for database in std::iter::once(&self.used).chain(&self.new) {
+        for database in [&self.used, &self.new] {
             database.prepare(fresh.iter().map(|sql| sql.as_str()));
         }
     }

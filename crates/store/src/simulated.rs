@@ -41,7 +41,8 @@ impl SimulatedDatabase {
     pub fn begin_here(&self) -> Result<(), Error> {
         let beginning = self.pool.on_idle(Beginning::of)?;
         *self.beginning() = beginning;
-        Ok(())
+        // Its statements are prepared now.
+        self.begin_again()
     }
 
     /// Makes the rows of all tables again what they were. The schema must be the same, and so the statements stay prepared. No
