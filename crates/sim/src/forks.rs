@@ -25,7 +25,7 @@ use crate::world::Ground;
 const BLOCK: u64 = 32;
 
 /// What the first histories of a run ask the database is prepared for those that follow, which are copies of this process.
-const LEARNING: usize = 200;
+const LEARNING: u64 = 200;
 
 /// After so many seconds of computing a history that does not end is killed by the system.
 const MOST_SECONDS: libc::rlim_t = 120;
@@ -89,7 +89,7 @@ pub fn run_all(
         let end = seeds.end.min(first - first % size + size);
         let of_block = std::mem::replace(&mut first, end)..end;
         let detail = if begun < LEARNING { detail.max(Detail::Statements) } else { detail };
-        begun += BLOCK.min(of_block.end - of_block.start) as usize;
+        begun += of_block.end - of_block.start;
         let task = Task { seeds: of_block, without: without.clone(), detail, left_out: BTreeSet::new() };
         (!task.seeds.is_empty()).then_some(task)
     };
@@ -179,7 +179,7 @@ impl Running {
 
     /// Takes what it says. Returns whether it may say more.
     fn hear(&mut self) -> bool {
-        let mut part = [0; 1 << 16];
+        let mut part = [0; 1 << 14];
         let length = self.answer.read(&mut part).unwrap_or(0);
         self.said.extend_from_slice(&part[..length]);
         length > 0
@@ -238,10 +238,10 @@ fn run_block(task: &Task, mut answer: File, ground: &Arc<Ground>) -> i32 {
         let (verdict, is_broken) = match (is_apart, is_told) {
             (true, false) => (None, false),
             (true, true) => (Some(run_apart(seed, without, detail, ground)), false),
-            (false, _) => match run_caught(seed, without, detail, ground) {
-                Ok(verdict) => (Some(verdict), false),
-                Err(verdict) => (Some(verdict), true),
-            },
+            (false, _) => {
+                let (verdict, is_broken) = run_caught(seed, without, detail, ground);
+                (Some(verdict), is_broken)
+            }
         };
         let ended = Ended { seed, is_broken, verdict: verdict.filter(|_| is_told) };
         let mut text = serde_json::to_vec(&ended).unwrap_or_default();
@@ -260,7 +260,7 @@ fn run_block(task: &Task, mut answer: File, ground: &Arc<Ground>) -> i32 {
 /// A history whose database can be used only once runs in a copy of its own.
 fn run_apart(seed: u64, without: &Without, detail: Detail, ground: &Arc<Ground>) -> Verdict {
     let (pid, mut answer) = fork(|mut answer| {
-        let (Ok(verdict) | Err(verdict)) = run_caught(seed, without, detail, ground);
+        let (verdict, _) = run_caught(seed, without, detail, ground);
         i32::from(answer.write_all(&serde_json::to_vec(&verdict).unwrap_or_default()).is_err())
     });
     let mut text = Vec::new();
@@ -271,12 +271,8 @@ fn run_apart(seed: u64, without: &Without, detail: Detail, ground: &Arc<Ground>)
 }
 
 /// A panic of the simulator itself is a verdict as well. (One in a task of a process ends this task, as it would in production.)
-fn run_caught(
-    seed: u64,
-    without: &Without,
-    detail: Detail,
-    ground: &Arc<Ground>,
-) -> Result<Verdict, Verdict> {
+/// Returns whether there was one: what it left is in no order.
+fn run_caught(seed: u64, without: &Without, detail: Detail, ground: &Arc<Ground>) -> (Verdict, bool) {
     limit_time();
     let said = Arc::new(Mutex::new(String::new()));
     let note = said.clone();
@@ -284,8 +280,10 @@ fn run_caught(
         *note.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
     }));
     let run = AssertUnwindSafe(|| history::run(seed, without, detail, ground.clone()));
-    std::panic::catch_unwind(run)
-        .map_err(|_| no_verdict(seed, &said.lock().unwrap_or_else(PoisonError::into_inner)))
+    match std::panic::catch_unwind(run) {
+        Ok(verdict) => (verdict, false),
+        Err(_) => (no_verdict(seed, &said.lock().unwrap_or_else(PoisonError::into_inner)), true),
+    }
 }
 
 /// Lets the system end this process if its next history takes too long.

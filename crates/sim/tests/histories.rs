@@ -63,7 +63,8 @@ fn a_history_is_the_same_alone_and_among_others() {
     // From the middle of a block on, and two blocks at once.
     let from_the_middle = hashes(&["--first", "45", "--seeds", "27", "--jobs", "2", "--brief"]);
     assert_eq!(from_the_middle.len(), 27);
-    let alone = ["32", "33", "39", "47", "56", "63", "64", "69"].map(|seed| hashes(&["--seed", seed, "--brief"]));
+    let alone =
+        ["32", "33", "39", "47", "56", "63", "64", "69"].map(|seed| hashes(&["--seed", seed, "--brief"]));
     for line in from_the_middle.iter().chain(alone.iter().flatten()) {
         assert!(among_others.binary_search(line).is_ok(), "{line} is not in {among_others:?}");
     }
