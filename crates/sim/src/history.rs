@@ -56,17 +56,18 @@ pub struct Verdict {
 }
 
 /// What all histories begin with. It is made once, before the first.
-pub fn prepare() -> Ground {
+pub fn prepare() -> Arc<Ground> {
     blocking::stay_on_this_thread();
     random::seed(0);
-    let statements = warm_up();
-    let ground = ground(Some(SimulatedDatabase::create().expect("a database in memory")));
+    let ground = Arc::new(ground());
+    ground.begin_here();
+    let statements = warm_up(&ground);
     ground.prepare(statements.iter());
     ground
 }
 
-fn ground(new: Option<SimulatedDatabase>) -> Ground {
-    let used = SimulatedDatabase::create().expect("a database in memory");
+fn ground() -> Ground {
+    let [used, new] = [(); 2].map(|()| SimulatedDatabase::create().expect("a database in memory"));
     let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime without I/O");
     runtime
         .block_on(async { index::install(&used.connect(0, Ahead::default(), None)).await })
@@ -76,12 +77,14 @@ fn ground(new: Option<SimulatedDatabase>) -> Ground {
 
 /// Runs histories whose only purpose is that what a process computes once is computed before the others begin. Returns the
 /// statements that they made.
-fn warm_up() -> BTreeSet<String> {
+fn warm_up(ground: &Arc<Ground>) -> BTreeSet<String> {
+    let nothing = Without::default();
     let warming = |seed| {
-        let verdict = run(seed, &Without::default(), Detail::Statements, Arc::new(ground(None)));
+        let verdict = run(seed, &nothing, Detail::Statements, ground.clone());
         verdict.made.into_iter().chain(verdict.judged_with)
     };
-    WARMING.flat_map(warming).collect()
+    // The database that no process has used stays as it is.
+    WARMING.filter(|seed| !Plan::draw(*seed, &nothing).has_new_database).flat_map(warming).collect()
 }
 
 fn config() -> Config {
@@ -139,6 +142,8 @@ pub fn run(seed: u64, without: &Without, detail: Detail, ground: Arc<Ground>) ->
         }
         if !world.database.is_free() {
             violations.push("a process never ends its transaction".to_owned());
+            drop(observer);
+            world.end();
             return verdict(seed, &shared, violations);
         }
         let all_over = accounts.all().iter().all(|account| account.is_over);
@@ -159,6 +164,8 @@ pub fn run(seed: u64, without: &Without, detail: Detail, ground: Arc<Ground>) ->
     }
     violations.extend(oracles::judge(&world, &observer, &accounts, &readers));
     observer.count_transitions(&world);
+    drop(observer);
+    world.end();
     verdict(seed, &shared, violations)
 }
 

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     if options.logs {
         tracing_subscriber::fmt().with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG).init();
     }
-    let ground = Arc::new(history::prepare());
+    let ground = history::prepare();
     if let Some(folder) = &options.regressions {
         return run_regressions(folder, &ground);
     }

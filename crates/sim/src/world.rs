@@ -32,27 +32,39 @@ pub struct Ground {
     /// As an earlier process left it: with the tables that the first one creates.
     used: SimulatedDatabase,
     /// One that no process has used. To create the tables makes SQLite parse all statements anew, so few histories begin here.
-    new: Option<SimulatedDatabase>,
+    new: SimulatedDatabase,
     pub config: Config,
     /// The statements that were prepared.
     prepared: Mutex<BTreeSet<String>>,
 }
 
 impl Ground {
-    pub fn new(used: SimulatedDatabase, new: Option<SimulatedDatabase>, config: Config) -> Self {
+    pub fn new(used: SimulatedDatabase, new: SimulatedDatabase, config: Config) -> Self {
         Self { used, new, config, prepared: Mutex::default() }
     }
 
     /// The database that a history begins with.
     pub fn database(&self, plan: &Plan) -> SimulatedDatabase {
-        self.new.as_ref().filter(|_| plan.has_new_database).unwrap_or(&self.used).clone()
+        if plan.has_new_database { self.new.clone() } else { self.used.clone() }
+    }
+
+    /// Histories find the database as it is now.
+    pub fn begin_here(&self) {
+        self.used.begin_here().expect("nothing holds the database");
+    }
+
+    /// Makes the database again what it was before a history, if it is the one that most histories begin with.
+    fn clear(&self, database: &SimulatedDatabase) {
+        if database.is(&self.used) {
+            database.begin_again().expect("nothing holds the database");
+        }
     }
 
     /// Parses and plans these statements for all histories that follow. That changes nothing but their time.
     pub fn prepare<'a>(&self, statements: impl Iterator<Item = &'a String>) {
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh: Vec<&String> = statements.filter(|sql| prepared.insert((*sql).clone())).collect();
-        for database in std::iter::once(&self.used).chain(&self.new) {
+        for database in [&self.used, &self.new] {
             database.prepare(fresh.iter().map(|sql| sql.as_str()));
         }
     }
@@ -427,6 +439,17 @@ impl World {
             }
         }
         self.shared.calm();
+    }
+
+    /// Ends it, and leaves the ground as it was found.
+    pub fn end(mut self) {
+        for place in 0..self.processes.len() {
+            self.bury(place, 0);
+        }
+        let Self { clients, database, ground, .. } = self;
+        clients.time.enter();
+        drop(clients);
+        ground.clear(&database);
     }
 }
 

@@ -47,12 +47,27 @@ fn a_seed_repeats_its_history_exactly() {
     }
 }
 
+/// The lines of a run, each with a seed and its hash.
+fn hashes(options: &[&str]) -> Vec<String> {
+    let output = simulate(options);
+    assert!(output.status.success(), "{}", said(&output));
+    said(&output).lines().filter(|line| line.starts_with("seed ")).map(str::to_owned).collect()
+}
+
+/// A block is 32 seeds: these are one and the beginning of the next.
 #[test]
-fn a_history_is_the_same_after_others() {
-    let alone = said(&simulate(&["--seed", "5", "--brief"]));
-    let after_others = said(&simulate(&["--first", "3", "--seeds", "3", "--brief"]));
-    let hash = alone.lines().find(|line| line.starts_with("seed 5: ")).expect("a line for the seed");
-    assert!(after_others.contains(hash), "{hash} is not in {after_others}");
+fn a_history_is_the_same_alone_and_among_others() {
+    let mut among_others = hashes(&["--first", "32", "--seeds", "40", "--jobs", "1", "--brief"]);
+    among_others.sort_unstable();
+    assert_eq!(among_others.len(), 40);
+    // From the middle of a block on, and two blocks at once.
+    let from_the_middle = hashes(&["--first", "45", "--seeds", "27", "--jobs", "2", "--brief"]);
+    assert_eq!(from_the_middle.len(), 27);
+    let alone =
+        ["32", "33", "39", "47", "56", "63", "64", "69"].map(|seed| hashes(&["--seed", seed, "--brief"]));
+    for line in from_the_middle.iter().chain(alone.iter().flatten()) {
+        assert!(among_others.binary_search(line).is_ok(), "{line} is not in {among_others:?}");
+    }
 }
 
 #[test]

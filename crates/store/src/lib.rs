@@ -22,6 +22,7 @@ mod joint;
 mod writer;
 pub mod wake;
 // The database itself.
+mod beginning;
 mod database_file;
 mod error;
 mod faults;

@@ -12,6 +12,7 @@ use chrono::TimeDelta;
 use landfall_core::clock::Ahead;
 use uuid::Uuid;
 
+use crate::beginning::Beginning;
 use crate::faults::Faults;
 use crate::joint::Queues;
 use crate::sqlite::{self, Pool};
@@ -24,6 +25,7 @@ pub struct SimulatedDatabase {
     pool: Pool,
     /// The lock of each worker, and the process that holds it.
     locks: Arc<Mutex<BTreeMap<Uuid, u32>>>,
+    beginning: Arc<Mutex<Beginning>>,
 }
 
 impl SimulatedDatabase {
@@ -32,7 +34,30 @@ impl SimulatedDatabase {
         load_vector_functions();
         let mut connection = sqlite::connect_in_memory()?;
         migrate::run_on_sqlite(&mut connection)?;
-        Ok(Self { pool: Pool::of_database(connection), locks: Arc::default() })
+        Ok(Self { pool: Pool::of_database(connection), locks: Arc::default(), beginning: Arc::default() })
+    }
+
+    /// What is in the tables now is what [`Self::begin_again`] comes back to.
+    pub fn begin_here(&self) -> Result<(), Error> {
+        let beginning = self.pool.on_idle(Beginning::of)?;
+        *self.beginning() = beginning;
+        // Its statements are prepared now.
+        self.begin_again()
+    }
+
+    /// Makes the rows of all tables again what they were. The schema must be the same, and so the statements stay prepared. No
+    /// process may be connected.
+    pub fn begin_again(&self) -> Result<(), Error> {
+        self.locks().clear();
+        self.pool.on_idle(|connection| self.beginning().restore(connection))
+    }
+
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.locks, &other.locks)
+    }
+
+    fn beginning(&self) -> MutexGuard<'_, Beginning> {
+        self.beginning.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Parses and plans these statements before the first process connects. Those that do not belong to this database are left out.

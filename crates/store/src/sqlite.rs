@@ -85,6 +85,8 @@ pub fn connect(path: &Path, purpose: Purpose) -> Result<Connection, Error> {
 /// Opens a database that is in memory only.
 pub fn connect_in_memory() -> Result<Connection, Error> {
     let connection = Connection::open_in_memory()?;
+    // A page that changes is copied before, and most changes are small.
+    connection.execute_batch("PRAGMA page_size = 1024")?;
     prepare(&connection)?;
     // It is the only connection of many processes, and lives for a moment.
     connection.set_prepared_statement_cache_capacity(4 * PREPARED_STATEMENTS);
@@ -198,6 +200,12 @@ impl Pool {
         for (sql, connection) in statements.flat_map(|sql| idle.iter().map(move |idle| (sql, idle))) {
             drop(connection.prepare_cached(sql));
         }
+    }
+
+    /// Runs this on the connection of a database in memory, which no one may use meanwhile.
+    pub fn on_idle<T>(&self, run: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
+        let idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        run(idle.first().ok_or_else(Error::no_connection)?)
     }
 
     /// Whether a connection could be taken at once.

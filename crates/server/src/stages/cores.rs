@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
@@ -47,7 +47,10 @@ pub struct Turn {
 
 impl Cores {
     pub fn of_this_machine() -> Self {
-        Self::new(std::thread::available_parallelism().map_or(1, usize::from))
+        // The system is asked once: its answer takes several files of its own.
+        static CORES: LazyLock<usize> =
+            LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
+        Self::new(*CORES)
     }
 
     fn new(cores: usize) -> Self {

@@ -1,7 +1,7 @@
 //! Writes an object whose size is not known yet: in one request if it is small, in parts if it is not.
 //!
-//! What arrives waits on disk until it is large enough for a part. A part is in memory only while it is sent, and the process
-//! has only a few of them in memory at a time, however many uploads there are.
+//! What arrives waits on disk until it is large enough for a part; the first few KiB need no file yet. A part is in memory only
+//! while it is sent, and the process has only a few of them in memory at a time, however many uploads there are.
 
 use std::io::{Read, Seek, Write};
 
@@ -9,6 +9,7 @@ use bytes::Bytes;
 use object_store::multipart::PartId;
 use object_store::path::Path;
 use object_store::{MultipartId, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use tempfile::SpooledTempFile;
 
 use super::{Objects, failed};
 use crate::blobs::{BlobInfo, Revision};
@@ -16,6 +17,9 @@ use landfall_store::Error;
 
 /// How often a request is sent that the client library does not repeat by itself.
 pub(super) const MAX_ATTEMPTS: u32 = 3;
+
+/// How many bytes of an upload wait in memory. With more, all of them wait on disk.
+const MAX_IN_MEMORY: usize = 16 * 1_024;
 
 /// What is known of an object that is written in parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,8 +34,8 @@ pub struct PartWriter {
     objects: Objects,
     key: String,
     parts: Parts,
-    /// An unlinked file: it is gone when the process is.
-    spool: Option<std::fs::File>,
+    /// On disk it is an unlinked file: it is gone when the process is.
+    spool: Option<SpooledTempFile>,
     spooled: u64,
     written: u64,
 }
@@ -63,10 +67,7 @@ impl PartWriter {
         let (folder, length) = (self.objects.inner.spool.clone(), bytes.len() as u64);
         let spool = self.spool.take();
         let spool = on_disk(move || {
-            let mut spool = match spool {
-                Some(spool) => spool,
-                None => tempfile::tempfile_in(&folder)?,
-            };
+            let mut spool = spool.unwrap_or_else(|| tempfile::spooled_tempfile_in(MAX_IN_MEMORY, folder));
             spool.write_all(&bytes)?;
             Ok(spool)
         });
