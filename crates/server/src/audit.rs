@@ -10,7 +10,6 @@ mod fix;
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use uuid::Uuid;
 
 use crate::blobs::Blobs;
 use crate::content::codes::{self, Scope};
@@ -89,24 +88,6 @@ pub async fn audit(db: &Db, storage: &Blobs, oldest_heartbeat: Time) -> Result<R
     Ok(report)
 }
 
-#[derive(landfall_store::FromRow)]
-struct Violation {
-    id: Option<Uuid>,
-    name: Option<String>,
-    found: i64,
-    expected: i64,
-}
-
-impl Violation {
-    fn what(&self, invariant: &Invariant) -> String {
-        let subject = self.id.map(|id| id.to_string()).or_else(|| self.name.clone()).unwrap_or_default();
-        format!(
-            "{} {subject}: {} is {}, should be {}",
-            invariant.of, invariant.quantity, self.found, self.expected
-        )
-    }
-}
-
 /// The scopes whose codes are wrong, and what is wrong with them.
 async fn wrong_codes(tx: &mut Tx) -> Result<(BTreeSet<Scope>, Violations), Error> {
     let (mut scopes, mut violations) = (BTreeSet::new(), Violations::default());
@@ -119,9 +100,8 @@ async fn wrong_codes(tx: &mut Tx) -> Result<(BTreeSet<Scope>, Violations), Error
 }
 
 async fn violations(tx: &mut Tx, invariant: &Invariant) -> Result<Violations, Error> {
-    let mut violations = Violations::default();
-    for violation in tx.rows::<Violation>(invariant.sql.clone(), invariant.args.clone()).await? {
-        violations.push(violation.what(invariant));
-    }
-    Ok(violations)
+    let found = invariant.violations(tx, MAX_LISTED, 0).await?;
+    let named: Vec<String> = found.iter().map(|violation| violation.what(invariant)).collect();
+    let count = if named.len() < MAX_LISTED { named.len() } else { invariant.count(tx).await? };
+    Ok(Violations { named, count })
 }

@@ -8,8 +8,8 @@
 use serde_json::json;
 use uuid::Uuid;
 
-use super::invariants::{self, Fix, Invariant};
-use super::{CODES, Finding, Violation, Violations};
+use super::invariants::{self, Fix, Invariant, Violation};
+use super::{CODES, Finding, Violations};
 use crate::content::codes::uncoded::{self, CodeAgain};
 use crate::content::index;
 use crate::process::workers;
@@ -31,6 +31,9 @@ use landfall_core::lifecycle::{Status, Transition};
 use landfall_store::Error;
 use landfall_store::locks;
 use landfall_store::{Db, Tx, Write};
+
+/// The maximum number of violations in memory.
+const FIXED_AT_ONCE: usize = 100_000;
 
 #[derive(Debug, Default)]
 pub struct Fixed {
@@ -122,20 +125,29 @@ async fn fix_rows(
     now: Time,
 ) -> Result<Vec<Finding>, Error> {
     let Some(fix) = invariant.fix else { return Ok(Vec::new()) };
-    let found: Vec<Violation> = db.read().await?.rows(invariant.sql.clone(), invariant.args.clone()).await?;
-    let mut fixed = Violations::default();
-    for violation in found {
-        let what = violation.what(invariant);
-        let Violation { id, name, .. } = violation;
-        let fix_violation = FixViolation { fix, id, name, oldest_heartbeat, now };
-        match db.write(fix_violation).await {
-            Ok(true) => fixed.push(what),
-            Ok(false) => {}
-            // It stays a finding; the other fixes continue.
-            Err(error) => tracing::warn!(%error, what, "could not be fixed"),
+    let (mut fixed, mut left) = (Violations::default(), 0);
+    loop {
+        // Those that are fixed are found no more, and those that are left are found again.
+        let found = invariant.violations(&mut db.read().await?, FIXED_AT_ONCE, left).await?;
+        let is_last = found.len() < FIXED_AT_ONCE;
+        for violation in found {
+            let what = violation.what(invariant);
+            let Violation { id, name, .. } = violation;
+            let fix_violation = FixViolation { fix, id, name, oldest_heartbeat, now };
+            match db.write(fix_violation).await {
+                Ok(true) => fixed.push(what),
+                Ok(false) => left += 1,
+                // It stays a finding; the other fixes continue.
+                Err(error) => {
+                    left += 1;
+                    tracing::warn!(%error, what, "could not be fixed");
+                }
+            }
+        }
+        if is_last {
+            return Ok(fixed.into_findings(invariant.name).collect());
         }
     }
-    Ok(fixed.into_findings(invariant.name).collect())
 }
 
 /// Fixes one violation, if it still exists. Returns whether it did.

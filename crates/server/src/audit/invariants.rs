@@ -1,20 +1,42 @@
 //! The invariants of the rows. Every query returns its violations: the subject (`id` or `name`), the value that was
 //! `found`, and the value that was `expected`.
+//!
+//! SQLite sorts in memory, so no query sorts or groups a table that has a row for each file, chunk or event: it looks
+//! things up file by file, or follows an index that has the groups in their order.
 
 use crate::records::files::counts;
 use crate::records::totals;
 use landfall_core::clock::Time;
-use landfall_store::{Arg, Tx, args};
+use landfall_store::{Arg, Error, Tx, args};
+use uuid::Uuid;
 
 pub struct Invariant {
     pub name: &'static str,
     /// The kind of subject and the quantity that is checked.
     pub of: &'static str,
     pub quantity: &'static str,
-    pub sql: String,
-    pub args: Vec<Arg>,
+    sql: String,
+    args: Vec<Arg>,
     /// The fix, if there is one without guessing.
     pub fix: Option<Fix>,
+}
+
+#[derive(landfall_store::FromRow)]
+pub struct Violation {
+    pub id: Option<Uuid>,
+    pub name: Option<String>,
+    found: i64,
+    expected: i64,
+}
+
+impl Violation {
+    pub fn what(&self, invariant: &Invariant) -> String {
+        let subject = self.id.map(|id| id.to_string()).or_else(|| self.name.clone()).unwrap_or_default();
+        format!(
+            "{} {subject}: {} is {}, should be {}",
+            invariant.of, invariant.quantity, self.found, self.expected
+        )
+    }
 }
 
 /// How a violation is fixed.
@@ -39,6 +61,18 @@ pub enum Fix {
 }
 
 impl Invariant {
+    /// Some of its violations: `most`, behind so many others.
+    pub async fn violations(&self, tx: &mut Tx, most: usize, behind: usize) -> Result<Vec<Violation>, Error> {
+        let sql = format!("SELECT * FROM ({}) AS found LIMIT {most} OFFSET {behind}", self.sql);
+        tx.rows(sql, self.args.clone()).await
+    }
+
+    /// The number of its violations.
+    pub async fn count(&self, tx: &mut Tx) -> Result<usize, Error> {
+        let sql = format!("SELECT COUNT(*) FROM ({}) AS found", self.sql);
+        Ok(usize::try_from(tx.number(sql, self.args.clone()).await?).unwrap_or_default())
+    }
+
     fn fixed_by(self, fix: Fix) -> Self {
         Self { fix: Some(fix), ..self }
     }
@@ -79,9 +113,9 @@ fn files(oldest_heartbeat: Time) -> Vec<Invariant> {
             "number of last entries with its status",
             "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
              FROM files f
-             LEFT JOIN (SELECT file_id, MAX(id) AS last FROM events
-                        WHERE kind = 'file:status-changed' GROUP BY file_id) h ON h.file_id = f.id
-             LEFT JOIN events e ON e.id = h.last
+             LEFT JOIN events e ON e.id = (SELECT h.id FROM events h
+                                           WHERE h.file_id = f.id AND h.kind = 'file:status-changed'
+                                           ORDER BY h.id DESC LIMIT 1)
              WHERE e.id IS NULL OR e.to_state <> f.status",
         )
         .fixed_by(Fix::History),
@@ -107,11 +141,12 @@ fn files(oldest_heartbeat: Time) -> Vec<Invariant> {
         of_file(
             "ready files have their chunks",
             "number of chunks",
-            "SELECT f.id, CAST(NULL AS TEXT) AS name, COUNT(c.id) AS found,
-                    CAST(COALESCE(f.chunk_count, 0) AS BIGINT) AS expected
-             FROM files f LEFT JOIN chunks c ON c.file_id = f.id
-             WHERE f.status = 'ready' AND f.chunk_count IS NOT NULL
-             GROUP BY f.id, f.chunk_count HAVING COUNT(c.id) <> f.chunk_count OR f.chunk_count = 0",
+            "SELECT id, name, found, expected
+             FROM (SELECT f.id, CAST(NULL AS TEXT) AS name,
+                          (SELECT COUNT(*) FROM chunks c WHERE c.file_id = f.id) AS found,
+                          CAST(f.chunk_count AS BIGINT) AS expected
+                   FROM files f WHERE f.status = 'ready' AND f.chunk_count IS NOT NULL) AS counted
+             WHERE found <> expected OR expected = 0",
         ),
         of_file(
             "archives have the batch of their files",
@@ -136,12 +171,12 @@ fn index() -> Vec<Invariant> {
         of_file(
             "the index equals the chunks of ready files",
             "number of index entries",
-            "SELECT f.id, CAST(NULL AS TEXT) AS name, COALESCE(i.entries, 0) AS found,
-                    CASE WHEN f.status = 'ready' THEN COALESCE(f.chunk_count, 0) ELSE 0 END AS expected
-             FROM files f
-             LEFT JOIN (SELECT file_id, COUNT(*) AS entries FROM chunk_index GROUP BY file_id) i ON i.file_id = f.id
-             WHERE COALESCE(i.entries, 0)
-                <> CASE WHEN f.status = 'ready' THEN COALESCE(f.chunk_count, 0) ELSE 0 END",
+            "SELECT id, name, found, expected
+             FROM (SELECT f.id, CAST(NULL AS TEXT) AS name,
+                          (SELECT COUNT(*) FROM chunk_index i WHERE i.file_id = f.id) AS found,
+                          CASE WHEN f.status = 'ready' THEN COALESCE(f.chunk_count, 0) ELSE 0 END AS expected
+                   FROM files f) AS counted
+             WHERE found <> expected",
         ),
         of_file(
             "index entries belong to chunks",
@@ -190,34 +225,32 @@ fn batches() -> Vec<Invariant> {
     all.push(of_file(
         "batch counts equal the rows",
         "count of files that were registered and not deleted",
-        "SELECT b.id, CAST(NULL AS TEXT) AS name, b.registered_files - b.deleted_files AS found,
-                COALESCE(c.rows, 0) AS expected
-         FROM batches b
-         LEFT JOIN (SELECT batch_id, COUNT(*) AS rows FROM files WHERE status <> 'deleted' AND batch_id IS NOT NULL
-                    GROUP BY batch_id) c ON c.batch_id = b.id
-         WHERE b.registered_files - b.deleted_files <> COALESCE(c.rows, 0)",
+        &of_batch("b.registered_files - b.deleted_files", "f.status <> 'deleted'"),
     ));
     all.into_iter().map(|invariant| invariant.of("batch").fixed_by(Fix::Batch)).collect()
 }
 
 fn accounts() -> Vec<Invariant> {
     let all = vec![
-        quota("reserved_bytes", "SUM(CASE WHEN confirmed_at IS NULL THEN size_bytes ELSE 0 END)"),
-        quota("reserved_files", "SUM(CASE WHEN confirmed_at IS NULL THEN 1 ELSE 0 END)"),
-        quota("used_bytes", "SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE size_bytes END)"),
-        quota("used_files", "SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE 1 END)"),
+        quota("reserved_bytes", "SUM(CASE WHEN f.confirmed_at IS NULL THEN f.size_bytes ELSE 0 END)"),
+        quota("reserved_files", "SUM(CASE WHEN f.confirmed_at IS NULL THEN 1 ELSE 0 END)"),
+        quota("used_bytes", "SUM(CASE WHEN f.confirmed_at IS NULL THEN 0 ELSE f.size_bytes END)"),
+        quota("used_files", "SUM(CASE WHEN f.confirmed_at IS NULL THEN 0 ELSE 1 END)"),
         of_file(
             "quota equals the rows",
             "number of accounts",
             "SELECT CAST(NULL AS UUID) AS id, f.tenant_id AS name, CAST(0 AS BIGINT) AS found,
                     CAST(1 AS BIGINT) AS expected
-             FROM files f
-             WHERE f.status <> 'deleted' AND NOT EXISTS (SELECT 1 FROM tenants t WHERE t.id = f.tenant_id)
-             GROUP BY f.tenant_id",
+             FROM (SELECT l.tenant_id FROM listed_files l GROUP BY l.tenant_id) AS f
+             WHERE NOT EXISTS (SELECT 1 FROM tenants t WHERE t.id = f.tenant_id)",
         ),
     ];
     all.into_iter().map(|invariant| invariant.of("tenant").fixed_by(Fix::Account)).collect()
 }
+
+/// The files that are not deleted, in the order of their owners, which only the index of the lists has. That the lists have
+/// all of them is an invariant of its own, and is fixed before those that are counted here.
+const LIVING: &str = "listed_files l CROSS JOIN files f WHERE f.id = l.id AND f.status <> 'deleted'";
 
 fn of_file(name: &'static str, quantity: &'static str, sql: &str) -> Invariant {
     Invariant { name, of: "file", quantity, sql: sql.to_owned(), args: args![], fix: None }
@@ -229,14 +262,19 @@ fn batch_count(status: &'static str) -> Invariant {
         "failed" => "count of failed files",
         _ => "count of cancelled files",
     };
-    let sql = format!(
-        "SELECT b.id, CAST(NULL AS TEXT) AS name, b.{status}_files AS found, COALESCE(c.rows, 0) AS expected
-         FROM batches b
-         LEFT JOIN (SELECT batch_id, COUNT(*) AS rows FROM files WHERE status = '{status}' AND batch_id IS NOT NULL
-                    GROUP BY batch_id) c ON c.batch_id = b.id
-         WHERE b.{status}_files <> COALESCE(c.rows, 0)"
-    );
+    let sql = of_batch(&format!("b.{status}_files"), &format!("f.status = '{status}'"));
     of_file("batch counts equal the rows", quantity, &sql)
+}
+
+/// The batches that have kept another number than they have files of a kind.
+fn of_batch(kept: &str, files: &str) -> String {
+    format!(
+        "SELECT id, name, found, expected
+         FROM (SELECT b.id, CAST(NULL AS TEXT) AS name, {kept} AS found,
+                      (SELECT COUNT(*) FROM files f WHERE f.batch_id = b.id AND {files}) AS expected
+               FROM batches b) AS counted
+         WHERE found <> expected"
+    )
 }
 
 fn quota(column: &'static str, sum: &str) -> Invariant {
@@ -248,32 +286,48 @@ fn quota(column: &'static str, sum: &str) -> Invariant {
     };
     let sql = format!(
         "SELECT CAST(NULL AS UUID) AS id, t.id AS name, t.{column} AS found,
-                CAST(COALESCE(f.amount, 0) + COALESCE(p.amount, 0) AS BIGINT) AS expected
+                CAST(COALESCE(of_files.amount, 0) + COALESCE(of_parts.amount, 0) AS BIGINT) AS expected
          FROM tenants t
-         LEFT JOIN (SELECT tenant_id, {sum} AS amount FROM files WHERE status <> 'deleted' GROUP BY tenant_id) f
-                ON f.tenant_id = t.id
+         LEFT JOIN (SELECT l.tenant_id, {sum} AS amount FROM {LIVING} GROUP BY l.tenant_id) AS of_files
+                ON of_files.tenant_id = t.id
          LEFT JOIN (SELECT tenant_id, SUM({part}) AS amount FROM resumable_uploads
-                    WHERE kind = 'part' AND joined_into IS NULL AND NOT is_over GROUP BY tenant_id) p
-                ON p.tenant_id = t.id
-         WHERE t.{column} <> COALESCE(f.amount, 0) + COALESCE(p.amount, 0)"
+                    WHERE kind = 'part' AND joined_into IS NULL AND NOT is_over GROUP BY tenant_id) AS of_parts
+                ON of_parts.tenant_id = t.id
+         WHERE t.{column} <> COALESCE(of_files.amount, 0) + COALESCE(of_parts.amount, 0)"
     );
     of_file("quota equals the rows", column, &sql)
 }
 
 /// The stored totals and the counted ones, side by side.
 fn totals() -> Invariant {
-    let kept = totals::COLUMNS.map(|column| {
-        format!("SELECT user_id, tenant_id, '{column}' AS counted_in, {column} AS found, CAST(0 AS BIGINT) AS expected FROM user_totals")
+    let counted = totals::COLUMNS
+        .map(|column| {
+            let is_counted_here = format!("{} = '{column}'", counts::COLUMN_OF_TOTALS);
+            format!("CAST(SUM(CASE WHEN {is_counted_here} THEN 1 ELSE 0 END) AS BIGINT) AS {column}")
+        })
+        .join(", ");
+    let each = totals::COLUMNS.map(|column| {
+        format!(
+            "SELECT CAST(NULL AS UUID) AS id, user_id AS name, kept_{column} AS found, {column} AS expected
+             FROM both_sides WHERE kept_{column} <> {column}"
+        )
     });
+    let kept = totals::COLUMNS.map(|column| format!("u.{column} AS kept_{column}")).join(", ");
+    let or_none =
+        totals::COLUMNS.map(|column| format!("COALESCE(counted.{column}, 0) AS {column}")).join(", ");
+    let none_kept = totals::COLUMNS.map(|column| format!("CAST(0 AS BIGINT) AS kept_{column}")).join(", ");
     let sql = format!(
-        "SELECT CAST(NULL AS UUID) AS id, user_id AS name, CAST(SUM(found) AS BIGINT) AS found,
-                CAST(SUM(expected) AS BIGINT) AS expected
-         FROM ({} UNION ALL
-               SELECT user_id, tenant_id, {} AS counted_in, CAST(0 AS BIGINT), COUNT(*) FROM files
-               WHERE status <> 'deleted' GROUP BY user_id, tenant_id, counted_in) AS both_sides
-         GROUP BY user_id, tenant_id, counted_in HAVING SUM(found) <> SUM(expected)",
-        kept.join(" UNION ALL "),
-        counts::COLUMN_OF_TOTALS
+        "WITH counted AS MATERIALIZED (
+             SELECT l.tenant_id, l.user_id, {counted} FROM {LIVING} GROUP BY l.tenant_id, l.user_id),
+         both_sides AS MATERIALIZED (
+             SELECT u.user_id, {kept}, {or_none}
+             FROM user_totals u LEFT JOIN counted ON counted.tenant_id = u.tenant_id AND counted.user_id = u.user_id
+             UNION ALL
+             SELECT counted.user_id, {none_kept}, {} FROM counted WHERE NOT EXISTS (
+                 SELECT 1 FROM user_totals u WHERE u.tenant_id = counted.tenant_id AND u.user_id = counted.user_id))
+         {}",
+        totals::COLUMNS.map(|column| format!("counted.{column}")).join(", "),
+        each.join(" UNION ALL ")
     );
     of_file("totals equal the rows", "count of files in one state", &sql).of("user").fixed_by(Fix::Totals)
 }
@@ -285,10 +339,10 @@ fn words_equal_vectors(tx: &Tx) -> Invariant {
     } else {
         "UNION ALL
          SELECT NULL, CAST(t.chunk_id AS TEXT), 0, 1
-         FROM chunk_terms t WHERE t.chunk_id NOT IN (SELECT id FROM chunk_postings_docsize)
+         FROM chunk_terms t WHERE NOT EXISTS (SELECT 1 FROM chunk_postings_docsize d WHERE d.id = t.chunk_id)
          UNION ALL
          SELECT NULL, CAST(d.id AS TEXT), 1, 0
-         FROM chunk_postings_docsize d WHERE d.id NOT IN (SELECT chunk_id FROM chunk_terms)"
+         FROM chunk_postings_docsize d WHERE NOT EXISTS (SELECT 1 FROM chunk_terms t WHERE t.chunk_id = d.id)"
     };
     let sql = format!(
         "SELECT CAST(NULL AS UUID) AS id, CAST(i.chunk_id AS TEXT) AS name, CAST(0 AS BIGINT) AS found,
@@ -303,4 +357,35 @@ fn words_equal_vectors(tx: &Tx) -> Invariant {
     of_file("the index has words for every vector", "number of word entries", &sql)
         .of("chunk")
         .fixed_by(Fix::Words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::index;
+    use landfall_core::clock::Clock;
+    use landfall_store::Db;
+
+    /// What SQLite keeps in memory for a query: sorted rows, and tables or indexes that it makes for itself.
+    const KEPT: [&str; 3] = ["TEMP B-TREE", "AUTOMATIC", "MATERIALIZE"];
+    /// These have a row for each tenant or user.
+    const SMALL: [&str; 4] = ["of_files", "of_parts", "counted", "both_sides"];
+
+    #[tokio::test]
+    async fn no_invariant_keeps_a_row_for_each_file_in_memory() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let db = Db::open(&format!("sqlite://{}/a.db", folder.path().display()), 2).await.expect("it opens");
+        index::install(&db).await.expect("it is installed");
+        let mut tx = db.read().await.expect("a connection");
+        for invariant in all(&tx, Clock::System.now()) {
+            let sql = format!("EXPLAIN QUERY PLAN {}", invariant.sql);
+            let plan: Vec<(i64, i64, i64, String)> = tx.rows(sql, invariant.args).await.expect("a plan");
+            for (.., step) in plan {
+                let is_kept = KEPT.iter().any(|kept| step.contains(kept));
+                // "MATERIALIZE counted", "SEARCH counted USING AUTOMATIC COVERING INDEX …".
+                let is_small = step.split(' ').nth(1).is_some_and(|of| SMALL.contains(&of));
+                assert!(!is_kept || is_small, "{}: {step}", invariant.name);
+            }
+        }
+    }
 }

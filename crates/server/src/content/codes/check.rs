@@ -45,15 +45,15 @@ pub async fn check(tx: &mut Tx, mut wrong: impl FnMut(Wrong)) -> Result<(), Erro
 async fn missing(tx: &mut Tx, wrong: &mut impl FnMut(Wrong)) -> Result<(), Error> {
     let rows: Vec<(Uuid, String, String, String, i64, i64, i64)> = tx
         .rows(
-            "SELECT i.file_id, i.tenant_id, i.user_id, i.model, i.vectors, COALESCE(c.codes, 0),
-                    CAST(CASE WHEN u.file_id IS NULL THEN 0 ELSE 1 END AS BIGINT)
-             FROM (SELECT file_id, MIN(tenant_id) AS tenant_id, MIN(user_id) AS user_id, MIN(model) AS model,
-                          COUNT(*) AS vectors FROM chunk_index GROUP BY file_id) i
-             LEFT JOIN (SELECT c.file_id, CAST(SUM(c.entries) AS BIGINT) AS codes
-                        FROM coded_files c JOIN code_segments s ON s.id = c.segment GROUP BY c.file_id) c
-                    ON c.file_id = i.file_id
-             LEFT JOIN uncoded_files u ON u.file_id = i.file_id
-             WHERE CASE WHEN u.file_id IS NULL THEN i.vectors ELSE 0 END <> COALESCE(c.codes, 0)",
+            // Looked up file by file: SQLite would group all codes in memory.
+            "SELECT file_id, tenant_id, user_id, model, vectors, codes, uncoded
+             FROM (SELECT i.file_id, i.tenant_id, i.user_id, i.model, i.vectors,
+                          CAST(COALESCE((SELECT SUM(c.entries) FROM coded_files c JOIN code_segments s ON s.id = c.segment
+                                         WHERE c.file_id = i.file_id), 0) AS BIGINT) AS codes,
+                          (SELECT COUNT(*) FROM uncoded_files u WHERE u.file_id = i.file_id) AS uncoded
+                   FROM (SELECT file_id, MIN(tenant_id) AS tenant_id, MIN(user_id) AS user_id, MIN(model) AS model,
+                                COUNT(*) AS vectors FROM chunk_index GROUP BY file_id) AS i) AS compared
+             WHERE CASE WHEN uncoded = 0 THEN vectors ELSE 0 END <> codes",
             args![],
         )
         .await?;
