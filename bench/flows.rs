@@ -34,6 +34,7 @@ mod orphans;
 mod peak;
 mod serving;
 mod streams;
+mod takeover;
 mod throughput;
 mod vacuum;
 mod vectors;
@@ -55,6 +56,7 @@ enum Scenario {
     Limits(Kind),
     Throughput(Kind, usize),
     Latency(Kind),
+    Takeover(Kind),
     Intake(Kind),
     Flatness(Kind),
     Claims(Kind),
@@ -78,6 +80,7 @@ impl Scenario {
         all.extend(each(|kind| Self::Throughput(kind, 1_000)));
         all.extend(each(|kind| Self::Throughput(kind, 10_000)));
         all.extend(each(Self::Latency));
+        all.extend(each(Self::Takeover));
         all.extend(each(Self::Intake));
         all.extend(each(Self::Flatness));
         all.extend(each(Self::Claims));
@@ -102,6 +105,7 @@ impl Scenario {
             Self::Limits(kind) => format!("{}-limits", kind.name()),
             Self::Throughput(kind, files) => format!("{}-flows-{files}", kind.name()),
             Self::Latency(kind) => format!("{}-latency", kind.name()),
+            Self::Takeover(kind) => format!("{}-takeover", kind.name()),
             Self::Intake(kind) => format!("{}-intake", kind.name()),
             Self::Flatness(kind) => format!("{}-flatness", kind.name()),
             Self::Claims(kind) => format!("{}-claims", kind.name()),
@@ -124,6 +128,7 @@ impl Scenario {
             Self::Limits(kind)
             | Self::Throughput(kind, _)
             | Self::Latency(kind)
+            | Self::Takeover(kind)
             | Self::Intake(kind)
             | Self::Flatness(kind)
             | Self::Claims(kind)
@@ -150,6 +155,7 @@ impl Scenario {
             Self::Limits(kind) => limits::run(kind).await,
             Self::Throughput(kind, files) => throughput::run(kind, files).await,
             Self::Latency(kind) => latency::run(kind).await,
+            Self::Takeover(kind) => takeover::run(kind).await,
             Self::Intake(kind) => Box::pin(intake::run(kind)).await,
             Self::Flatness(kind) => flatness::run(kind, finished()?).await,
             Self::Claims(kind) => claims::run(kind).await,
@@ -182,6 +188,10 @@ fn main() -> anyhow::Result<()> {
     if let Ok(server) = std::env::var(intake::CLIENTS) {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         return runtime.block_on(intake::clients(&server));
+    }
+    if let Ok(opened) = std::env::var(takeover::VICTIM) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        return runtime.block_on(takeover::victim(&opened));
     }
     match std::env::var(CHILD) {
         Ok(name) => run_here(&name),

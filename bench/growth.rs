@@ -71,7 +71,8 @@ pub async fn run(kind: Kind, finished: i64) -> anyhow::Result<Figures> {
         audit(&instance.app.db, &instance.app.blobs, Clock::System.now()).await?;
         let of_server = server.map(cpu_of_family).zip(server_before).map(|(after, before)| after - before);
         let used = watch.cpu() + of_server.unwrap_or_default();
-        *audited = (used.as_secs_f64() * 1e6 / files as f64, peak.grown().await, watch.elapsed().as_secs_f64());
+        *audited =
+            (used.as_secs_f64() * 1e6 / files as f64, peak.grown().await, watch.elapsed().as_secs_f64());
     }
     compare("audit", "CPU µs per file", audits.map(|(cpu, ..)| cpu));
     figures.add(format!("audit: MiB that memory grew by beside {finished}"), audits[1].1);

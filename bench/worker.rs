@@ -1,5 +1,6 @@
 //! A worker whose stages do nothing, so that only the queue costs time.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -76,19 +77,24 @@ pub struct Running {
 }
 
 impl Running {
-    /// Opens everything and registers the process, but polls no file yet.
+    /// Opens everything and registers the process, but polls no file yet. Its stages do nothing.
     pub async fn prepare(fresh: &Fresh) -> anyhow::Result<Self> {
+        let db = fresh.open(default_config()?.database_connections).await?;
+        let work = NoWork::new();
+        let progress = work.progress.subscribe();
+        Ok(Self { progress, ..Self::open(db, fresh.path(), work).await? })
+    }
+
+    /// The same with other stages, whose progress is not known.
+    pub async fn open(db: Db, folder: &Path, work: Arc<dyn Work>) -> anyhow::Result<Self> {
         let config = default_config()?;
-        let db = fresh.open(config.database_connections).await?;
-        let blobs = Blobs::open(fresh.path().join("blobs")).await?;
+        let blobs = Blobs::open(folder.join("blobs")).await?;
         db.connect_wake();
         let wake = db.wake().clone();
         let on_death = Arc::new(RescueDead { db: db.clone(), blobs: blobs.clone() });
-        let description = describe("bench:1".to_owned(), &config.queue.stages);
+        let description = describe(format!("bench:{}", std::process::id()), &config.queue.stages);
         let liveness =
             Liveness::start(db.clone(), Clock::System, config.queue.liveness, description, on_death).await?;
-        let work = NoWork::new();
-        let progress = work.progress.subscribe();
         let worker =
             Worker::new(db.clone(), Clock::System, config.queue, work, wake.clone(), liveness.clone());
         Ok(Self {
@@ -97,7 +103,7 @@ impl Running {
             wake,
             liveness,
             worker,
-            progress,
+            progress: NoWork::new().progress.subscribe(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         })
