@@ -1,5 +1,6 @@
 //! The storage belongs to the database, each blob has its row, and each row has its blob.
 
+use futures_util::{StreamExt, TryStreamExt, stream};
 use uuid::Uuid;
 
 use super::{Report, Violations};
@@ -13,6 +14,8 @@ use landfall_store::Error;
 /// Rows that are compared with the storage at a time.
 const ROWS_PER_PAGE: i64 = 500;
 const BLOBS_PER_PAGE: usize = 500;
+/// Blobs that the storage is asked for at a time: each question to an object store waits for the network.
+const LOOKED_FOR_AT_ONCE: usize = 16;
 
 /// Whether the storage belongs to the database and has not seen a later state of it.
 pub async fn belong(db: &Db, storage: &Blobs, report: &mut Report) -> Result<(), Error> {
@@ -113,8 +116,12 @@ pub async fn missing(db: &Db, storage: &Blobs, report: &mut Report) -> Result<()
         let page = blobs::page_of_kept(&mut db.read().await?, last, ROWS_PER_PAGE).await?;
         let Some((id, ..)) = page.last() else { break };
         last = *id;
-        for (id, key, size) in page {
+        let looked_for = stream::iter(page).map(|(id, key, size)| async move {
             let stored = storage.size(&key).await?;
+            Ok::<_, Error>((id, key, size, stored))
+        });
+        let mut looked_for = looked_for.buffered(LOOKED_FOR_AT_ONCE);
+        while let Some((id, key, size, stored)) = looked_for.try_next().await? {
             // The file may have been deleted or uploaded again during the check.
             if stored != u64::try_from(size).ok() && blobs::still_has(&mut db.read().await?, id, &key).await?
             {
