@@ -154,7 +154,7 @@ impl Scenario {
         match self {
             Self::Limits(kind) => limits::run(kind).await,
             Self::Throughput(kind, files) => throughput::run(kind, files).await,
-            Self::Latency(kind) => latency::run(kind).await,
+            Self::Latency(kind) => Box::pin(latency::run(kind)).await,
             Self::Takeover(kind) => takeover::run(kind).await,
             Self::Intake(kind) => Box::pin(intake::run(kind)).await,
             Self::Flatness(kind) => flatness::run(kind, finished()?).await,

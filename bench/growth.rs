@@ -69,7 +69,8 @@ pub async fn run(kind: Kind, finished: i64) -> anyhow::Result<Figures> {
         let server_before = server.map(cpu_of_family);
         let (watch, peak) = (Stopwatch::start(), Peak::watch());
         audit(&instance.app.db, &instance.app.blobs, Clock::System.now()).await?;
-        let of_server = server.map(cpu_of_family).zip(server_before).map(|(after, before)| after - before);
+        let of_server =
+            server.map(cpu_of_family).zip(server_before).map(|(after, before)| after.saturating_sub(before));
         let used = watch.cpu() + of_server.unwrap_or_default();
         *audited =
             (used.as_secs_f64() * 1e6 / files as f64, peak.grown().await, watch.elapsed().as_secs_f64());

@@ -82,7 +82,7 @@ impl Running {
         let db = fresh.open(default_config()?.database_connections).await?;
         let work = NoWork::new();
         let progress = work.progress.subscribe();
-        Ok(Self { progress, ..Self::open(db, fresh.path(), work).await? })
+        Ok(Self { progress, ..Box::pin(Self::open(db, fresh.path(), work)).await? })
     }
 
     /// The same with other stages, whose progress is not known.
