@@ -77,6 +77,7 @@ pub async fn audit(db: &Db, storage: &Blobs, oldest_heartbeat: Time) -> Result<R
     blobs::belong(db, storage, &mut report).await?;
     blobs::without_rows(db, storage, &mut report).await?;
     let mut tx = db.snapshot().await?;
+    tx.plan_anew().await?;
     report.files = counts::living(&mut tx).await?;
     for invariant in invariants::all(&tx, oldest_heartbeat) {
         report.add(invariant.name, violations(&mut tx, &invariant).await?);

@@ -45,6 +45,15 @@ impl Tx {
         if self.is_postgres() { String::new() } else { format!("INDEXED BY {index}") }
     }
 
+    /// Lets PostgreSQL plan each statement of this transaction for the tables as they are. Otherwise it keeps the plan of a
+    /// statement that it has seen before, perhaps when they were nearly empty.
+    pub async fn plan_anew(&mut self) -> Result<(), Error> {
+        if self.is_postgres() {
+            self.script("SET LOCAL plan_cache_mode = force_custom_plan").await?;
+        }
+        Ok(())
+    }
+
     /// Whether no other transaction can write while this one does.
     pub fn is_only_writer(&self) -> bool {
         !self.is_postgres()
