@@ -134,6 +134,9 @@ fn tell(verdict: &Verdict, without: &Without) {
     let plan = Plan::draw(verdict.seed, without);
     println!("seed {} without {}", verdict.seed, listed(without));
     println!("{} processes, a tick of {} ms, {:?}", plan.processes, plan.tick, plan.mix);
+    if let Some(patience) = plan.patience() {
+        println!("  files wait for a service for {patience:?}");
+    }
     for fault in &plan.faults {
         println!("  fault: {fault:?}");
     }

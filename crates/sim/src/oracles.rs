@@ -263,6 +263,7 @@ fn judge_file(
     let message = row.and_then(|row| row.error_message.as_deref()).unwrap_or_default();
     if status == Some("failed")
         && message.ends_with(patience::ADVICE)
+        && !shared.plan.has_short_patience()
         && !shared.plan.may_keep_a_circuit_open()
     {
         wrong.push(format!(

@@ -215,6 +215,15 @@ impl Fault {
         }
     }
 
+    /// Whether a process cannot use this service while it lasts.
+    fn takes_away(&self, service: Service) -> bool {
+        match self {
+            Self::Outage { service: down, .. } => *down == service,
+            Self::NoStorage { .. } => service == Service::Storage,
+            _ => false,
+        }
+    }
+
     /// From when to when it lasts, if it is bound to a time.
     fn lasts(&self) -> Option<(u64, u64)> {
         match self {
@@ -463,18 +472,22 @@ impl Plan {
         self.patience.or_else(|| self.may_keep_a_circuit_open().then_some(LONG_PATIENCE))
     }
 
+    /// Whether files lose their patience in this history while an outage lasts.
+    pub fn has_short_patience(&self) -> bool {
+        self.patience.is_some()
+    }
+
     /// Whether a file may fail for this reason because a service was down for longer than files wait for it.
     pub fn may_give_up_for(&self, reason: &str) -> bool {
-        let is_down = |service: Service| {
-            self.faults.iter().any(|fault| matches!(fault, Fault::Outage { service: down, .. } if *down == service))
+        let may_be_down = |service: Service| {
+            self.faults.iter().any(|fault| fault.takes_away(service))
                 // Its circuit is also open after documents that it cannot read.
                 || (service == Service::Gateway && self.files.iter().any(|file| file.kind == Kind::BreaksGateway))
         };
-        let services = [Service::Gateway, Service::Embeddings, Service::Scanner];
-        self.patience.is_some()
-            && services
-                .into_iter()
-                .any(|one| self.calls(one) && Code::of_outage(one).name() == reason && is_down(one))
+        let gives_up_for = |service: Service| {
+            self.calls(service) && Code::of_outage(service).name() == reason && may_be_down(service)
+        };
+        self.has_short_patience() && Service::ALL.into_iter().any(gives_up_for)
     }
 
     /// The skew of a process's machine, in milliseconds.
