@@ -26,12 +26,16 @@ const SETTINGS: &str = "
     -- An acknowledged change survives a power cut.
     PRAGMA synchronous = FULL;
     PRAGMA foreign_keys = ON;
-    PRAGMA cache_size = -16000;
     -- In pages. The same few pages change again and again; a late checkpoint copies each of them once.
     PRAGMA wal_autocheckpoint = 4000;
     PRAGMA temp_store = MEMORY;
     -- What is deleted or overwritten does not stay in the pages that are written anyway.
     PRAGMA secure_delete = FAST;";
+
+/// Pages that the writer keeps, in KiB. It changes the same few again and again.
+const WRITER_CACHE: u32 = 16_000;
+/// Pages that each reader keeps, in KiB. There are many readers, and what one of them does not have, the system's own cache has.
+const READER_CACHE: u32 = 4_000;
 
 /// How many rows a query returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +81,8 @@ pub fn connect(path: &Path, purpose: Purpose) -> Result<Connection, Error> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     prepare(&connection)?;
     if purpose == Purpose::Read {
-        connection.execute_batch("PRAGMA query_only = ON")?;
+        connection
+            .execute_batch(&format!("PRAGMA query_only = ON; PRAGMA cache_size = -{READER_CACHE}"))?;
     }
     Ok(connection)
 }
@@ -97,7 +102,7 @@ pub fn connect_in_memory() -> Result<Connection, Error> {
 
 fn prepare(connection: &Connection) -> Result<(), Error> {
     connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
-    Ok(connection.execute_batch(SETTINGS)?)
+    Ok(connection.execute_batch(&format!("{SETTINGS}PRAGMA cache_size = -{WRITER_CACHE};"))?)
 }
 
 /// Runs a statement and returns how many rows it changed.
@@ -323,6 +328,16 @@ mod tests {
         for url in ["sqlite://", "sqlite::memory:", "sqlite://a.db?cache=shared", "sqlite://%ff.db"] {
             assert!(path_in(url).is_err(), "{url}");
         }
+    }
+
+    #[test]
+    fn readers_keep_fewer_pages_in_memory_than_the_writer() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let kept = [Purpose::Create, Purpose::Write, Purpose::Read].map(|purpose| {
+            let connection = connect(&folder.path().join("a.db"), purpose).expect("it opens");
+            connection.query_row("PRAGMA cache_size", [], |row| row.get(0)).expect("a number of pages")
+        });
+        assert_eq!(kept, [-i64::from(WRITER_CACHE), -i64::from(WRITER_CACHE), -i64::from(READER_CACHE)]);
     }
 
     #[tokio::test]

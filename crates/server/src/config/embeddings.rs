@@ -25,7 +25,7 @@ group! { "Embeddings and chunks" {
     CHUNKING = "structure": "Where a text may be cut: `structure` keeps rows of tables and items of lists whole and repeats the header row of a table; `fixed` fills each chunk."
     CHUNK_SIZE = "120": "The maximum number of tokens in a chunk, at most what the model reads."
     CHUNK_OVERLAP = "20": "Tokens that a chunk shares with the previous one, at most half of `CHUNK_SIZE`."
-    SEARCH_CACHE_BYTES = "256MB": "Memory for the codes of vectors that searches used last; 56 bytes for each chunk with the built-in model, and one user takes at most half."
+    SEARCH_CACHE_BYTES = "256MB": "Memory for the codes of vectors that searches used last; 56 bytes for each chunk with the built-in model, and one user takes at most half; 0 keeps none."
 } }
 
 const DEFAULT_CHUNK_OF_THE_BUILT_IN_MODEL: usize = 120;
@@ -36,11 +36,11 @@ const DEFAULT_CHUNK_OF_A_SERVICE: usize = 400;
 /// The default overlap is a sixth of the default size.
 const DEFAULT_OVERLAP_DIVISOR: usize = 6;
 const MAX_BATCH: usize = 2_048;
-const MAX_CACHE_BYTES: u64 = 64 << 30;
+const MAX_CACHE_BYTES: u64 = 1 << 40;
 
 /// The most memory that the codes of vectors may take.
 pub(super) fn read_search_cache(read: &mut Reader) -> usize {
-    usize::try_from(read.size_between(SEARCH_CACHE_BYTES, 0, 1 << 40)).unwrap_or(usize::MAX)
+    read.with(SEARCH_CACHE_BYTES, cache_bytes)
 }
 
 impl EmbedConfig {
@@ -145,10 +145,10 @@ mod tests {
 
     #[test]
     fn the_cache_has_a_size_or_is_off() {
-        for (given, size) in [("0", 0), ("32MB", 32 << 20), ("1000", 1000), ("64GB", 64 << 30)] {
+        for (given, size) in [("0", 0), ("32MB", 32 << 20), ("1000", 1000), ("1024GB", 1 << 40)] {
             assert_eq!(cache_bytes(given), Ok(size), "{given}");
         }
-        for wrong in ["", "-1", "lots", "65GB"] {
+        for wrong in ["", "-1", "lots", "1025GB"] {
             assert!(cache_bytes(wrong).is_err(), "{wrong}");
         }
     }
