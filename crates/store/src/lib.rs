@@ -48,7 +48,7 @@ use rand::RngExt;
 use sqlx::Connection as _;
 use sqlx_postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
-pub use arguments::{Arg, Rows};
+pub use arguments::{Arg, Rows, places};
 pub use error::Error;
 pub use faults::{FaultInjector, Step};
 pub use hooks::CommitHook;

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use landfall_core::caller::TenantUser;
 use landfall_core::clock::Time;
-use landfall_store::Arg;
+use landfall_store::{Arg, places};
 
 /// The files that are searched. What is `None` or empty matches all.
 #[derive(Debug, Clone, Default)]
@@ -36,15 +36,14 @@ impl Narrowing {
     /// The condition on the rows of `files`, named `f`, to be added to a statement: empty, or it begins with `AND`.
     /// Its arguments are added to those of the statement.
     pub fn condition(&self, owner: &TenantUser, arguments: &mut Vec<Arg>) -> String {
+        let mut all: Vec<String> = Vec::new();
+        if !self.files.is_empty() {
+            all.push(format!("f.id IN ({})", places(self.files.iter().copied(), arguments)));
+        }
         let mut place = |argument: Arg| {
             arguments.push(argument);
             format!("${}", arguments.len())
         };
-        let mut all: Vec<String> = Vec::new();
-        if !self.files.is_empty() {
-            let places: Vec<String> = self.files.iter().map(|file| place((*file).into())).collect();
-            all.push(format!("f.id IN ({})", places.join(", ")));
-        }
         if let Some(batch) = self.batch {
             all.push(format!("f.batch_id = {}", place(batch.into())));
         }

@@ -17,7 +17,7 @@ use landfall_api::search::{ExplainedTerm, Explanation, Hit, HitExplanation, Matc
 use landfall_core::caller::TenantUser;
 use landfall_models::wording::wording;
 use landfall_store::Error;
-use landfall_store::{Arg, Tx, args};
+use landfall_store::{Arg, Tx, args, places};
 
 /// How many candidates each of the two searches may return. So many passages can be paged through.
 pub const CANDIDATES: usize = 200;
@@ -240,7 +240,7 @@ async fn distances_of(tx: &mut Tx, meaning: &Meaning, chunks: &[i64]) -> Result<
     }
     let (distance, vector) = distance_to(tx, meaning);
     let mut arguments = vec![vector, Arg::from(&meaning.model)];
-    let places = places(chunks, &mut arguments);
+    let places = places(chunks.iter().copied(), &mut arguments);
     let sql = format!(
         "SELECT i.chunk_id, {distance} FROM chunk_index i WHERE i.chunk_id IN ({places}) AND i.model = $2"
     );
@@ -253,21 +253,12 @@ fn narrow(sql: &str, question: &Question, mut arguments: Vec<Arg>) -> (String, V
     (sql.replace("{narrowed}", &narrowed), arguments)
 }
 
-fn places(chunks: &[i64], arguments: &mut Vec<Arg>) -> String {
-    let place = |chunk: &i64| {
-        arguments.push((*chunk).into());
-        format!("${}", arguments.len())
-    };
-    chunks.iter().map(place).collect::<Vec<_>>().join(", ")
-}
-
 async fn fetch(tx: &mut Tx, question: &Question, ranked: &[Ranked]) -> Result<HashMap<i64, ChunkRow>, Error> {
     if ranked.is_empty() {
         return Ok(HashMap::new());
     }
     let mut arguments = args![&question.owner.tenant, &question.owner.user];
-    let chunks: Vec<i64> = ranked.iter().map(|ranked| ranked.chunk).collect();
-    let places = places(&chunks, &mut arguments);
+    let places = places(ranked.iter().map(|ranked| ranked.chunk), &mut arguments);
     // Checks the owner and the state again: the candidates may be a moment old.
     let sql = format!(
         "SELECT c.id, c.file_id, f.file_name, f.batch_id, c.ordinal, c.page, c.heading, c.headings, c.places,

@@ -16,7 +16,7 @@ use super::language::Language;
 use super::narrowing::Narrowing;
 use super::terms::{self, ChunkTerms, OwnerCode, Term};
 use landfall_core::caller::TenantUser;
-use landfall_store::{Arg, Error, Rows, Tx, args};
+use landfall_store::{Arg, Error, Rows, Tx, args, places};
 
 /// The form of the terms. Files with terms of another form are indexed again.
 pub const FORMAT: i64 = 1;
@@ -320,10 +320,9 @@ async fn languages(tx: &mut Tx, owner: OwnerCode) -> Result<Vec<Language>, Error
 pub async fn terms_of(tx: &mut Tx, chunks: &[i64]) -> Result<Vec<(i64, ChunkTerms)>, Error> {
     let mut found = Vec::with_capacity(chunks.len());
     for part in chunks.chunks(Rows::MAX) {
-        let arguments: Vec<Arg> = part.iter().map(|id| Arg::from(*id)).collect();
-        let places: Vec<String> = (1..=part.len()).map(|place| format!("${place}")).collect();
-        let sql =
-            format!("SELECT chunk_id, terms FROM chunk_terms WHERE chunk_id IN ({})", places.join(", "));
+        let mut arguments = args![];
+        let places = places(part.iter().copied(), &mut arguments);
+        let sql = format!("SELECT chunk_id, terms FROM chunk_terms WHERE chunk_id IN ({places})");
         let rows: Vec<(i64, Vec<u8>)> = tx.rows(sql, arguments).await?;
         found.extend(rows.into_iter().map(|(id, terms)| (id, ChunkTerms::from_bytes(&terms))));
     }

@@ -15,7 +15,7 @@ use landfall_core::caller::Reach;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Status;
 use landfall_core::states::FileSort;
-use landfall_store::{Arg, Error, Tx};
+use landfall_store::{Arg, Error, Tx, places};
 use uuid::Uuid;
 
 use crate::records::file::File;
@@ -351,12 +351,7 @@ async fn select(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let mut places = Vec::with_capacity(ids.len());
-    for id in ids {
-        arguments.push((*id).into());
-        places.push(format!("${}", arguments.len()));
-    }
-    let places = places.join(", ");
+    let places = places(ids.iter().copied(), &mut arguments);
     let sql = format!("SELECT * FROM files WHERE id IN ({places}) AND {condition} ORDER BY id {lock}");
     tx.rows(sql, arguments).await
 }

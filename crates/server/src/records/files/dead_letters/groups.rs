@@ -10,7 +10,7 @@ use landfall_core::failure::{Code, Help};
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::reason;
 use landfall_store::{Arg, Error};
-use landfall_store::{Tx, args};
+use landfall_store::{Tx, args, places};
 
 /// The hours of a trend.
 const HOURS: usize = 24;
@@ -94,11 +94,8 @@ async fn largest(tx: &mut Tx, filter: &Filter, limit: i64) -> Result<Vec<Group>,
 
 /// The condition that a dead letter is of one of these groups.
 fn of_groups(groups: &[Group], arguments: &mut Vec<Arg>) -> String {
-    let places = groups.iter().map(|group| {
-        arguments.push((&group.fingerprint).into());
-        format!("${}", arguments.len())
-    });
-    format!("files.error_fingerprint IN ({})", places.collect::<Vec<String>>().join(", "))
+    let places = places(groups.iter().map(|group| &group.fingerprint), arguments);
+    format!("files.error_fingerprint IN ({places})")
 }
 
 fn find<'a>(groups: &'a mut [Group], fingerprint: &str) -> Option<&'a mut Group> {

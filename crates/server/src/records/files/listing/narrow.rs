@@ -1,9 +1,9 @@
 //! The few files that a list can be taken from, where an index has only those.
 
 use landfall_core::lifecycle::Status;
-use landfall_store::{Arg, Error, Tx};
+use landfall_store::{Arg, Error, Tx, places};
 
-use super::wanted::{Wanted, places};
+use super::wanted::Wanted;
 use super::{FILES, LISTED, id_bounds};
 use crate::records::reach;
 

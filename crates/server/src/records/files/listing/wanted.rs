@@ -7,7 +7,7 @@ use landfall_core::failure::Code;
 use landfall_core::lifecycle::Status;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_core::states::OperationAction;
-use landfall_store::Arg;
+use landfall_store::{Arg, places};
 use uuid::Uuid;
 
 /// Which files are wanted. What is `None` or empty matches all.
@@ -154,15 +154,6 @@ impl Wanted {
         }
         conditions
     }
-}
-
-/// The places of these values in a statement, separated by commas.
-pub(super) fn places(values: &[String], arguments: &mut Vec<Arg>) -> String {
-    let place = |value: &String| {
-        arguments.push(value.into());
-        format!("${}", arguments.len())
-    };
-    values.iter().map(place).collect::<Vec<_>>().join(", ")
 }
 
 /// A pattern for `LIKE` that matches exactly these characters.
