@@ -81,8 +81,7 @@ pub fn connect(path: &Path, purpose: Purpose) -> Result<Connection, Error> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     prepare(&connection)?;
     if purpose == Purpose::Read {
-        connection
-            .execute_batch(&format!("PRAGMA query_only = ON; PRAGMA cache_size = -{READER_CACHE}"))?;
+        connection.execute_batch(&format!("PRAGMA query_only = ON; PRAGMA cache_size = -{READER_CACHE}"))?;
     }
     Ok(connection)
 }
