@@ -1,8 +1,14 @@
 //! What a search finds, and for whom.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use landfall_store::{Error, FaultInjector, Step};
 use serde_json::json;
 
-use crate::support::{TestDb, TestServer, on_each_database};
+use crate::support::{Setup, TestDb, TestServer, on_each_database};
 
 #[on_each_database]
 async fn users_find_only_their_own_files(db: TestDb) {
@@ -126,4 +132,36 @@ async fn words_written_without_spaces_are_found_within_a_sentence(db: TestDb) {
         assert_eq!(hits[0]["fileName"], name, "{asked}");
     }
     server.stop().await;
+}
+
+/// Notes the statements that look for something in a list.
+#[derive(Default)]
+struct Lists(Mutex<BTreeSet<String>>);
+
+impl FaultInjector for Lists {
+    fn inject<'a>(&'a self, step: Step<'a>) -> BoxFuture<'a, Result<(), Error>> {
+        if let Step::Statement(sql) = step
+            && sql.contains(" IN ($")
+        {
+            self.0.lock().unwrap().insert(sql.to_owned());
+        }
+        std::future::ready(Ok(())).boxed()
+    }
+}
+
+/// Each statement stays prepared on each connection.
+#[on_each_database]
+async fn searches_with_other_numbers_of_hits_make_the_same_statements(db: TestDb) {
+    let lists = Arc::new(Lists::default());
+    let server = Setup::default().faults(lists.clone()).start(&db).await;
+    let alice = server.client("alice");
+    let mut made = Vec::new();
+    for number in 1..=16 {
+        alice.upload(&format!("{number}.txt"), format!("Pilot boat {number} is moored.").as_bytes()).await;
+        server.idle().await;
+        assert!(!alice.search("pilot boat").await.is_empty());
+        made.push(lists.0.lock().unwrap().clone());
+    }
+    assert!(!made[8].is_empty(), "a search looks for its chunks in lists");
+    assert_eq!(made[8], made[15], "9 files are compared as 16 are");
 }
