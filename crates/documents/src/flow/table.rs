@@ -75,6 +75,8 @@ impl Table {
     }
 
     pub fn begin_inner(&mut self) {
+        // Damaged documents have tables that are in no cell of their table.
+        self.cell();
         self.inner += 1;
         self.is_inner_empty = true;
         self.widen(Gap::Space);

@@ -247,6 +247,10 @@ fn a_table_that_only_arranges_the_page_is_no_table() {
     assert_eq!(text(two), "## Left\n\none\n\n## Right\n\ntwo");
     let nested = "<table><tr><td>a<td>b<tr><td><table><tr><td>1<td>2</table><td>c</table>";
     assert_eq!(text(nested), "| a | b |\n| --- | --- |\n| 1 / 2 | c |");
+    // A table that is in no cell of its table.
+    assert_eq!(text("<table border=1><table border=1><tr><td>1<td>2</table></table>"), "1 / 2");
+    let between = "<table border=1><tr><table border=1><tr><td>1<td>2</table><td>b<tr><td>c<td>d</table>";
+    assert_eq!(text(between), "| 1 / 2 | b |\n| --- | --- |\n| c | d |");
 }
 
 #[test]
