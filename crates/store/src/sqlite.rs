@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn readers_keep_fewer_pages_in_memory_than_the_writer() {
         let folder = tempfile::tempdir().expect("a folder");
-        let kept = [Purpose::Create, Purpose::Write, Purpose::Read].map(|purpose| {
+        let kept: [i64; 3] = [Purpose::Create, Purpose::Write, Purpose::Read].map(|purpose| {
             let connection = connect(&folder.path().join("a.db"), purpose).expect("it opens");
             connection.query_row("PRAGMA cache_size", [], |row| row.get(0)).expect("a number of pages")
         });
