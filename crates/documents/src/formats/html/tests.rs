@@ -248,9 +248,9 @@ fn a_table_that_only_arranges_the_page_is_no_table() {
     let nested = "<table><tr><td>a<td>b<tr><td><table><tr><td>1<td>2</table><td>c</table>";
     assert_eq!(text(nested), "| a | b |\n| --- | --- |\n| 1 / 2 | c |");
     // A table that is in no cell of its table.
-    assert_eq!(text("<table border=1><table border=1><tr><td>1<td>2</table></table>"), "1 / 2");
-    let between = "<table border=1><tr><table border=1><tr><td>1<td>2</table><td>b<tr><td>c<td>d</table>";
-    assert_eq!(text(between), "| 1 / 2 | b |\n| --- | --- |\n| c | d |");
+    let misplaced = "<table width=100% border=0>x<table border=1><tr><th>Day<th>Start<tr><td>Sunday<tr><table border=1><tr>\
+                     <th>1<th>2</table></table>";
+    assert_eq!(text(misplaced), "x\n\n| Day | Start |\n| --- | --- |\n| Sunday | |\n| 1 / 2 | |");
 }
 
 #[test]
