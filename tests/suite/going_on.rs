@@ -81,11 +81,19 @@ async fn a_worker_stops_when_the_end_of_an_earlier_stage_was_refused(db: TestDb)
     let id = alice.upload("a.txt", b"a").await;
     extract.reached().await;
 
-    // As if another process had rescued the file and claimed it again, without a word to this worker.
-    let file: Uuid = id.parse().unwrap();
-    server.app.db.write(ClaimByOther(file)).await.unwrap();
+    // As if another process had rescued the file and claimed it again, without a word to this worker. The claim holds the row until the
+    // next stage has begun: otherwise the refusal may come first, and that stage never begins.
+    let row = Gate::default();
+    let claim = ClaimByOther(id.parse().unwrap(), row.clone());
+    let claimed = tokio::spawn({
+        let db = server.app.db.clone();
+        async move { db.write(claim).await }
+    });
+    row.reached().await;
     extract.open();
     chunk.reached().await;
+    row.open();
+    claimed.await.unwrap().unwrap();
     server.idle().await;
     assert_eq!(server.app.worker.as_ref().unwrap().fenced_off(), 1);
     let metrics = reqwest::get(format!("{}/metrics", server.base)).await.unwrap().text().await.unwrap();
@@ -99,15 +107,17 @@ async fn held(server: &TestServer, file: Uuid) -> File {
     File::find(&mut server.app.db.read().await.unwrap(), file).await.unwrap().unwrap()
 }
 
-/// Another worker takes a file.
-struct ClaimByOther(Uuid);
+/// Another worker takes a file. Its claim is committed when the gate is opened.
+struct ClaimByOther(Uuid, Gate);
 
 impl Write for ClaimByOther {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let sql = "UPDATE files SET claim = $2, claimed_by = $2 WHERE id = $1";
-        tx.execute(sql, args![self.0, Uuid::new_v4()]).await.map(drop)
+        tx.execute(sql, args![self.0, Uuid::new_v4()]).await?;
+        self.1.wait().await;
+        Ok(())
     }
 }
 
