@@ -67,10 +67,12 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
         let server = cpu_of_family(postmaster).saturating_sub(before);
         figures.add("intake: server's CPU ms per file", milliseconds(server) / count);
     }
-    let batches = clients.ask(&Task::Batches(BATCHES)).await?;
-    for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
-        let what = format!("intake: registration of {FILES_OF_BATCH} files, {name} ms");
-        figures.add(what, quantile(&batches, share));
+    for (names, what) in [(Names::Own, ""), (Names::SameAgain, " with the names of the batches before")] {
+        let batches = clients.ask(&Task::Batches(BATCHES, names)).await?;
+        for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
+            let what = format!("intake: registration of {FILES_OF_BATCH} files{what}, {name} ms");
+            figures.add(what, quantile(&batches, share));
+        }
     }
     figures.add("intake: peak memory, MiB", peak_memory());
     clients.end().await?;
@@ -85,7 +87,30 @@ enum Task {
     /// So many files, until all of them are ready.
     Files(usize),
     /// So many requests, each of which registers the files of a batch. Their durations in milliseconds are returned.
-    Batches(usize),
+    Batches(usize, Names),
+}
+
+/// How the files of a batch are named. The indexes by name have names that follow each other in few pages, and names that are
+/// spread among those of other batches in a page for each.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum Names {
+    /// As in a folder: they follow each other, and no other batch has them.
+    Own,
+    /// Each batch has the same names.
+    SameAgain,
+}
+
+impl Names {
+    fn files(self, batch: usize) -> Vec<Value> {
+        let file = |number| {
+            let name = match self {
+                Self::Own => format!("scan-{batch}-{number}.txt"),
+                Self::SameAgain => format!("report-{number}.txt"),
+            };
+            json!({ "fileName": name, "fileSize": SIZE })
+        };
+        (0..FILES_OF_BATCH).map(file).collect()
+    }
 }
 
 /// The client process, seen from the server.
@@ -136,7 +161,7 @@ pub async fn clients(server: &str) -> anyhow::Result<()> {
     while tokio::task::block_in_place(|| std::io::stdin().read_line(&mut line))? > 0 {
         let answer = match serde_json::from_str(&line)? {
             Task::Files(files) => client.clone().files(files).await?,
-            Task::Batches(batches) => client.batches(batches).await?,
+            Task::Batches(batches, names) => client.batches(batches, names).await?,
         };
         println!("{}", serde_json::to_string(&answer)?);
         line.clear();
@@ -190,12 +215,10 @@ impl Client {
         Ok(())
     }
 
-    async fn batches(&self, batches: usize) -> anyhow::Result<Vec<f64>> {
-        let files: Vec<Value> = (0..FILES_OF_BATCH)
-            .map(|number| json!({ "fileName": format!("report-{number}.txt"), "fileSize": SIZE }))
-            .collect();
+    async fn batches(&self, batches: usize, names: Names) -> anyhow::Result<Vec<f64>> {
         let mut durations = Vec::new();
-        for _ in 0..batches {
+        for number in 0..batches {
+            let files = names.files(number);
             let batch = self.post("batches", &json!({ "fileCount": FILES_OF_BATCH })).await?;
             let path = format!("batches/{}/upload-urls", batch["batchId"].as_str().context("an id")?);
             let began = Instant::now();
