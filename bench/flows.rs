@@ -202,8 +202,7 @@ fn main() -> anyhow::Result<()> {
 fn run_here(name: &str) -> anyhow::Result<()> {
     let scenario = Scenario::all().into_iter().find(|scenario| scenario.name() == name);
     let scenario = scenario.with_context(|| format!("there is no scenario {name}"))?;
-    // The same allocator and runtime as the server.
-    landfall_cli::limit_arenas();
+    // The same runtime as the server.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let figures = runtime.block_on(scenario.run())?;
     println!("{}", serde_json::to_string(&figures)?);

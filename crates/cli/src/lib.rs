@@ -105,7 +105,6 @@ pub enum Outcome {
 pub fn run(cli: Cli) -> ExitCode {
     // What this program writes is for its own user alone: the database, its log, blobs, secrets.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
-    limit_arenas();
     if !matches!(cli.command, Command::Serve | Command::Reindex) {
         end_on_broken_pipe();
     }
@@ -146,20 +145,6 @@ pub fn run(cli: Cli) -> ExitCode {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Bad) => ExitCode::from(1),
         Err(error) => fail(&error),
-    }
-}
-
-/// Gives the allocator one arena for each processor. The default of the GNU C library is eight: hundreds of threads that wait for files
-/// then spread over all of them, and each arena keeps freed memory that only its own threads can use.
-///
-/// `MALLOC_ARENA_MAX` in the environment sets another number. Call it before any other thread runs.
-pub fn limit_arenas() {
-    #[cfg(target_env = "gnu")]
-    if std::env::var_os("MALLOC_ARENA_MAX").is_none() {
-        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let arenas = processors.try_into().unwrap_or(libc::c_int::MAX);
-        // SAFETY: `mallopt` takes two numbers and changes only the settings of the allocator.
-        unsafe { libc::mallopt(libc::M_ARENA_MAX, arenas) };
     }
 }
 
