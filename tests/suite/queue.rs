@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::support::offline_app::Sql;
 use crate::support::script::Gate;
 use crate::support::{
-    Script, Setup, Step, TestDb, TestServer, batch_summary, manual_clock, on_each_database, until,
+    Client, Script, Setup, Step, TestDb, TestServer, batch_summary, manual_clock, on_each_database, until,
 };
 
 /// Longer than any wait between two attempts.
@@ -393,27 +393,58 @@ async fn declare_dead(server: &TestServer) {
     server.app.wake.send(Signal::Work);
 }
 
+/// A file whose workers die, and another worker that dies just before the death `with` of these.
+struct WithAnotherDeath {
+    server: TestServer,
+    alice: Client,
+    file: String,
+}
+
+impl WithAnotherDeath {
+    async fn run(db: &TestDb, deaths: usize, with: usize) -> Self {
+        let gate = Gate::default();
+        let script = Script::new();
+        for _ in 0..deaths {
+            script.then(Extract, Step::Block(gate.clone()));
+        }
+        let server = Setup::default().work(script).start(db).await;
+        let other = Setup::default().work(Script::new()).with("ROLE", "api").start(db).await;
+        let alice = server.client("alice");
+        let file = alice.upload("a.txt", b"a").await;
+        for death in 1..=deaths {
+            gate.reached().await;
+            if death == with {
+                declare_dead(&other).await;
+            }
+            declare_dead(&server).await;
+        }
+        Self { server, alice, file }
+    }
+
+    async fn assert_goes_on(self) {
+        assert_ne!(self.alice.status(&self.file).await, "failed");
+        until("the file is ready", async || self.alice.status(&self.file).await == "ready").await;
+        self.server.assert_audit_clean().await;
+    }
+}
+
 /// Another death shows that something else kills the workers, also while the file is in the hand of one.
 #[on_each_database]
 async fn a_file_that_is_worked_on_alone_is_cleared_by_the_death_of_another_worker(db: TestDb) {
-    let gate = Gate::default();
-    let script = Script::new();
-    for _ in 0..5 {
-        script.then(Extract, Step::Block(gate.clone()));
-    }
-    let server = Setup::default().work(script).start(&db).await;
-    let other = Setup::default().work(Script::new()).with("ROLE", "api").start(&db).await;
-    let alice = server.client("alice");
-    let file = alice.upload("a.txt", b"a").await;
-    for death in 1..=5 {
-        gate.reached().await;
-        if death == 5 {
-            declare_dead(&other).await;
-        }
-        declare_dead(&server).await;
-    }
-    assert_ne!(alice.status(&file).await, "failed");
-    until("the file is ready", async || alice.status(&file).await == "ready").await;
+    WithAnotherDeath::run(&db, 5, 5).await.assert_goes_on().await;
+}
+
+/// What killed the other worker may have killed this one.
+#[on_each_database]
+async fn a_death_alone_that_comes_with_that_of_another_worker_does_not_count(db: TestDb) {
+    WithAnotherDeath::run(&db, 5, 4).await.assert_goes_on().await;
+}
+
+#[on_each_database]
+async fn another_death_excuses_only_the_worker_that_has_the_file(db: TestDb) {
+    let WithAnotherDeath { server, alice, file } = WithAnotherDeath::run(&db, 6, 4).await;
+    server.idle().await;
+    assert_eq!(alice.file(&file).await["error"]["code"], json!("WORKER_LOST"));
     server.assert_audit_clean().await;
 }
 

@@ -2,9 +2,12 @@
 //!
 //! When a worker dies, every file in its hand may be the cause. From then on each worker notes when it begins to work on
 //! one of them. A file that was worked on at two deaths is claimed alone: the worker claims nothing more, finishes what it
-//! has, and then takes this one file. If it dies again, this file may be the cause; after two such deaths the file fails,
-//! unless a worker died in between that worked on no such file: then something else kills the workers. Of workers that
-//! are found dead at once, those without such a file are rescued first. A stage that is finished clears the file.
+//! has, and then takes this one file. If it dies again, this file may be the cause; after two such deaths the file fails.
+//!
+//! The death of a worker that worked on no such file shows that something else kills the workers: the deaths before it do
+//! not count, nor does that of a worker which works on such a file at that time. Of workers that are found dead at once,
+//! those without such a file are rescued first, so that the others are excused. Workers with such files do not excuse
+//! each other: two documents that kill would never fail. A stage that is finished clears the file.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;

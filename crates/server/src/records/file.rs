@@ -60,8 +60,10 @@ pub struct File {
     pub lost_workers: i64,
     /// Whether the holder noted that it works on the file.
     pub begun: bool,
-    /// How many workers died while they worked on it, and how many of those worked on nothing else.
+    /// How many workers died while they worked on it.
     pub deaths: i64,
+    /// How many of those worked on nothing else, since a worker last died without it. -1: one has died since the holder
+    /// began, so the holder's death will not count.
     pub deaths_alone: i64,
     /// Whether it is claimed only by a worker that holds nothing else.
     pub is_alone: bool,

@@ -57,7 +57,7 @@ impl OnDeath for RescueDead {
         .boxed()
     }
 
-    /// Those that worked on a file alone come last: if another died too, that file may not be the cause.
+    /// Those that worked on a file alone come last: the death of another excuses them.
     fn in_order(&self, mut workers: Vec<Uuid>) -> BoxFuture<'_, Result<Vec<Uuid>, Error>> {
         async move {
             if workers.len() > 1 {

@@ -319,14 +319,17 @@ fn first_alone(stage: Stage) -> String {
     )
 }
 
-/// Forgets the deaths of workers that worked on nothing but one of these files, whether it waits or is being worked on.
+/// Forgets the deaths of workers that worked on nothing but one of these files. If a worker works on one now, its death
+/// will not count either.
 pub async fn clear_deaths_alone(tx: &mut Tx) -> Result<(), Error> {
     // In the terms of an index each. Those that another transaction holds are being claimed, ended or rescued.
-    for files in ["queue_stage IS NOT NULL", "claimed_by IS NOT NULL"] {
+    for (files, cleared) in
+        [("queue_stage IS NOT NULL", "0"), ("claimed_by IS NOT NULL", "CASE WHEN begun THEN -1 ELSE 0 END")]
+    {
         let sql = format!(
             "WITH suspected AS MATERIALIZED (
-                 SELECT id FROM files WHERE {files} AND is_alone AND deaths_alone > 0 ORDER BY id {})
-             UPDATE files SET deaths_alone = 0 WHERE id IN (SELECT id FROM suspected)",
+                 SELECT id FROM files WHERE {files} AND is_alone AND deaths_alone > {cleared} ORDER BY id {})
+             UPDATE files SET deaths_alone = {cleared} WHERE id IN (SELECT id FROM suspected)",
             tx.skip_locked()
         );
         tx.execute(sql, args![]).await?;

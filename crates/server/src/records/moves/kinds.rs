@@ -64,7 +64,7 @@ const END_CHANGES: &str = "next_stage = v.stage,
                  -- A stage that was finished proves that the file does not kill its workers.
                  lost_workers = CASE WHEN v.advanced = 1 THEN 0 ELSE lost_workers + v.died_in_hand END,
                  deaths = CASE WHEN v.advanced = 1 THEN 0 ELSE deaths + v.died_at_work END,
-                 deaths_alone = CASE WHEN v.advanced = 1 THEN 0 ELSE deaths_alone + v.died_alone END,
+                 deaths_alone = CASE WHEN v.advanced = 1 OR deaths_alone < 0 THEN 0 ELSE deaths_alone + v.died_alone END,
                  is_alone = (v.advanced = 0 AND (is_alone OR v.isolated = 1)),
                  waits = CASE WHEN v.advanced = 1 THEN 0 ELSE waits + v.waited END,
                  waiting_since = CASE WHEN v.advanced = 1 THEN NULL
