@@ -1,8 +1,13 @@
 //! "Why is it not running?" always has an answer.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use landfall_core::lifecycle::Stage::Extract;
+use landfall_store::{Error, FaultInjector};
 use serde_json::json;
 
 use crate::support::script::Gate;
@@ -53,6 +58,56 @@ async fn a_file_shows_what_it_waits_for_at_every_step(db: TestDb) {
     );
     let seen = alice.file(&running).await;
     assert_eq!((&seen["waitingFor"], &seen["staleness"]["stale"]), (&json!(null), &json!(false)), "{seen}");
+    server.stop().await;
+}
+
+/// Counts the statements that read the queue.
+#[derive(Default)]
+struct QueueReads(AtomicUsize);
+
+impl FaultInjector for QueueReads {
+    fn inject<'a>(&'a self, step: landfall_store::Step<'a>) -> BoxFuture<'a, Result<(), Error>> {
+        if let landfall_store::Step::Statement(sql) = step
+            && sql.starts_with("SELECT")
+            && sql.contains("FROM files WHERE is_due")
+        {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        std::future::ready(Ok(())).boxed()
+    }
+}
+
+/// The longer the queue, the more often its owner looks at it.
+#[on_each_database]
+async fn a_page_of_waiting_files_reads_the_queue_once(db: TestDb) {
+    let (clock, reads) = (manual_clock(), Arc::new(QueueReads::default()));
+    let server = Setup::default().clock(&clock).faults(reads.clone()).with("ROLE", "api").start(&db).await;
+    let (alice, bob) = (server.client("alice"), server.client("bob"));
+    let mut expected = Vec::new();
+    for position in 2..=5 {
+        bob.upload("of another owner", b"a").await;
+        expected.push((alice.upload("a.txt", b"a").await, json!(position)));
+        clock.advance(Duration::from_millis(1));
+    }
+    let urgent = json!({ "fileCount": 1, "priority": "high" });
+    let batch = alice.post("/api/v2/uploads/batches", urgent).await.ok();
+    expected.push((alice.upload_in(batch["batchId"].as_str().unwrap(), "a.txt", b"a").await, json!(1)));
+    expected
+        .push((alice.register(None, "a.txt", 1).await["fileId"].as_str().unwrap().to_owned(), json!(null)));
+    expected.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+
+    let before = reads.0.load(Ordering::Relaxed);
+    let listed = alice.get("/api/v2/uploads/files").await.ok();
+    assert_eq!(reads.0.load(Ordering::Relaxed) - before, 1);
+    let listed = listed["files"].as_array().unwrap().iter();
+    let mut listed: Vec<_> = listed
+        .map(|file| (file["fileId"].as_str().unwrap().to_owned(), file["queuePosition"].clone()))
+        .collect();
+    listed.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+    assert_eq!(listed, expected);
+    for (file, position) in expected {
+        assert_eq!(alice.file(&file).await["queuePosition"], position);
+    }
     server.stop().await;
 }
 

@@ -1,6 +1,6 @@
 //! Builds the view of a file from its row and from what it waits for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use crate::app::App;
@@ -39,6 +39,24 @@ pub struct Surroundings {
     trace_url: Option<String>,
 }
 
+/// What other tables, and the rows of other files, say about the files of a page.
+struct Beside {
+    result_types: HashMap<Uuid, String>,
+    attempts: HashMap<Uuid, BTreeMap<Stage, i64>>,
+    positions: HashMap<Uuid, i64>,
+}
+
+impl Beside {
+    async fn load(tx: &mut Tx, files: &[File]) -> Result<Self, ApiError> {
+        let ids: Vec<Uuid> = files.iter().map(|file| file.id).collect();
+        Ok(Self {
+            result_types: artifacts::result_types(tx, &ids).await?,
+            attempts: events::attempts(tx, &ids).await?,
+            positions: waiting::positions(tx, files).await?,
+        })
+    }
+}
+
 impl Surroundings {
     pub async fn load(tx: &mut Tx, user: &TenantUser, app: &App) -> Result<Self, ApiError> {
         let (now, config) = (app.clock.now(), &app.config.queue);
@@ -54,35 +72,19 @@ impl Surroundings {
     }
 
     pub async fn view(&self, tx: &mut Tx, file: File) -> Result<FileView, ApiError> {
-        let id = file.id;
-        let result_type = artifacts::result_types(tx, &[id]).await?.remove(&id);
-        let attempts = events::attempts(tx, &[id]).await?.remove(&id).unwrap_or_default();
-        self.view_with(tx, file, result_type, attempts).await
+        let mut beside = Beside::load(tx, std::slice::from_ref(&file)).await?;
+        Ok(self.view_with(file, &mut beside))
     }
 
     /// The views of a list. The sentences of the warnings are with the file itself.
     pub async fn views(&self, tx: &mut Tx, files: Vec<File>) -> Result<Vec<FileView>, ApiError> {
-        let ids: Vec<Uuid> = files.iter().map(|file| file.id).collect();
-        let mut result_types = artifacts::result_types(tx, &ids).await?;
-        let mut attempts = events::attempts(tx, &ids).await?;
-        let mut views = Vec::with_capacity(files.len());
-        for file in files {
-            let result_type = result_types.remove(&file.id);
-            let attempts = attempts.remove(&file.id).unwrap_or_default();
-            let view = self.view_with(tx, file, result_type, attempts).await?;
-            views.push(FileView { warnings: None, ..view });
-        }
-        Ok(views)
+        let mut beside = Beside::load(tx, &files).await?;
+        let view = |file| FileView { warnings: None, ..self.view_with(file, &mut beside) };
+        Ok(files.into_iter().map(view).collect())
     }
 
-    async fn view_with(
-        &self,
-        tx: &mut Tx,
-        file: File,
-        result_type: Option<String>,
-        attempts: BTreeMap<Stage, i64>,
-    ) -> Result<FileView, ApiError> {
-        let position = waiting::position(tx, &file).await?;
+    fn view_with(&self, file: File, beside: &mut Beside) -> FileView {
+        let position = beside.positions.remove(&file.id);
         let waiting = self.obstacles.before(&file);
         let staleness = self.staleness(&file, waiting.as_ref());
         let workers = &self.obstacles.workers;
@@ -91,7 +93,7 @@ impl Surroundings {
         let has_turn = |waiting: &&Waiting| waiting.what != WaitingFor::RateLimit || is_next;
         let retry_at = waiting.as_ref().filter(has_turn).and_then(|waiting| waiting.until);
         let (waiting_for, waiting_message) = waiting.map(|waiting| (waiting.what, waiting.message)).unzip();
-        Ok(FileView {
+        FileView {
             next_stage: (!file.status.is_terminal() || file.status == Status::Failed)
                 .then_some(file.next_stage),
             priority: Priority::from_rank(file.priority),
@@ -118,7 +120,7 @@ impl Surroundings {
             }),
             deletion_at: deletion_at(&file, self.retention, self.now),
             trace_url: self.trace_url(file.trace_parent.as_deref()),
-            attempts,
+            attempts: beside.attempts.remove(&file.id).unwrap_or_default(),
             retried_at: file.retried_at,
             retried_by: file.retried_by,
             queue_position: position,
@@ -128,7 +130,7 @@ impl Surroundings {
             file_id: file.id,
             tenant_id: file.tenant_id,
             user_id: file.user_id,
-            result_type,
+            result_type: beside.result_types.remove(&file.id),
             file_name: file.file_name,
             size: file.size_bytes,
             content_type: file.content_type,
@@ -148,7 +150,7 @@ impl Surroundings {
             confirmed_at: file.confirmed_at,
             ready_at: file.ready_at,
             failed_at: file.failed_at,
-        })
+        }
     }
 
     fn trace_url(&self, parent: Option<&str>) -> Option<String> {

@@ -18,6 +18,7 @@ use landfall_core::service::Service;
 use landfall_core::states::{CircuitState, WaitingFor};
 use landfall_store::Error;
 use landfall_store::Tx;
+use uuid::Uuid;
 
 /// Positions in the queue are counted up to this limit. A file further back has no position.
 const MAX_COUNTED: i64 = 1_000;
@@ -174,11 +175,24 @@ fn down(service: Service, circuit: &Circuit, until: Option<Time>) -> String {
     }
 }
 
-/// The position of a file among its owner's files at its stage: 1 is the next. The owners themselves take turns.
-pub async fn position(tx: &mut Tx, file: &File) -> Result<Option<i64>, Error> {
-    if file.status != Status::Queued || !file.is_due {
-        return Ok(None);
+/// The positions of these files, each among its owner's files at its stage: 1 is the next. The owners themselves take turns.
+pub async fn positions(tx: &mut Tx, files: &[File]) -> Result<HashMap<Uuid, i64>, Error> {
+    let mut queues: HashMap<(TenantUser, Stage), Vec<&File>> = HashMap::new();
+    for file in files.iter().filter(|file| file.status == Status::Queued && file.is_due) {
+        queues.entry((file.tenant_user(), file.next_stage)).or_default().push(file);
     }
-    let before = queue::count_before(tx, file, MAX_COUNTED).await?;
-    Ok((before < MAX_COUNTED).then_some(before + 1))
+    let mut positions = HashMap::new();
+    for ((user, stage), files) in queues {
+        if let [file] = files[..] {
+            positions.insert(file.id, queue::count_before(tx, file, MAX_COUNTED).await?);
+        } else {
+            // To count for each of them would read a long queue as often as the page has files.
+            let turns = queue::first_turns(tx, &user, stage, MAX_COUNTED).await?;
+            let before = |file: &File| turns.partition_point(|turn| *turn < (file.priority, file.run_after));
+            let counted = |file: &&File| (file.id, i64::try_from(before(file)).unwrap_or(MAX_COUNTED));
+            positions.extend(files.iter().map(counted));
+        }
+    }
+    positions.retain(|_, before| *before < MAX_COUNTED);
+    Ok(positions.into_iter().map(|(file, before)| (file, before + 1)).collect())
 }

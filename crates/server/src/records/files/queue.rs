@@ -371,6 +371,21 @@ pub async fn count_before(tx: &mut Tx, file: &File, most: i64) -> Result<i64, Er
     .await
 }
 
+/// When the first `most` of a user's files at a stage have their turn, in that order, as their priority and time.
+pub async fn first_turns(
+    tx: &mut Tx,
+    user: &TenantUser,
+    stage: Stage,
+    most: i64,
+) -> Result<Vec<(i64, Option<Time>)>, Error> {
+    tx.rows(
+        "SELECT priority, run_after FROM files WHERE is_due AND queue_stage = $1 AND tenant_id = $2 AND user_id = $3
+         ORDER BY priority, run_after LIMIT $4",
+        args![stage, &user.tenant, &user.user, most],
+    )
+    .await
+}
+
 /// How many files wait for their next attempt, by the names of their stages, counted up to `most` in all.
 pub async fn count_retrying(tx: &mut Tx, most: i64) -> Result<Vec<(String, i64)>, Error> {
     tx.rows(
