@@ -1,14 +1,18 @@
 """The figures of a load: times and counts since the last sample, and a line of a CSV for each sample."""
 
 import csv
+import hashlib
 import os
 import time
 from collections import Counter
 
 TIMES = ("register", "send", "confirm", "confirm to ready", "event lag", "search", "list", "quota")
 COLUMNS = ["seconds", "ready per second", "unfinished", "rss MB", "readers MB", "files open", "database MB", "streams", "connections",
-           "events per second", "failures"]
+           "events per second", "failures", "server CPU", "clients CPU", "machine idle", "fixed work CPU ms"]
 COLUMNS += [f"{what} {part} ms" for what in TIMES for part in ("p50", "p99")]
+
+TICKS = os.sysconf("SC_CLK_TCK")
+FIXED_WORK = bytes(4 * 2**20)
 
 
 class Figures:
@@ -18,6 +22,7 @@ class Figures:
         self.samples = []
         self.began = self.sampled = time.monotonic()
         self.before = Counter()
+        self.used = {}
 
     def begin(self, process, database, load):
         """Forgets what came before: while the capacity is measured, the server has more to do than it can."""
@@ -50,7 +55,7 @@ class Figures:
             "rss MB": memory(process), "readers MB": sum(memory(child) for child in children(process)),
             "files open": len(os.listdir(f"/proc/{process}/fd")), "database MB": size(database),
             "streams": self.levels["streams"], "connections": self.levels["connections"],
-            "events per second": since["events"] / seconds, "failures": since["failures"],
+            "events per second": since["events"] / seconds, "failures": since["failures"], **self.processors(process, seconds),
         }
         for what, times in self.times.items():
             line[f"{what} p50 ms"] = percentile(times, 0.5)
@@ -58,6 +63,15 @@ class Figures:
             times.clear()
         self.samples.append(line)
         return line
+
+    def processors(self, process, seconds):
+        """How many processors each used since the last sample. The fixed work shows when the machine itself became slower."""
+        used = {"server CPU": processor_time(process), "clients CPU": time.process_time(), "machine idle": idle_time()}
+        before, self.used = self.used or used, used
+        began = time.thread_time()
+        hashlib.sha256(FIXED_WORK).digest()
+        fixed = (time.thread_time() - began) * 1000
+        return {name: (used[name] - before[name]) / seconds for name in used} | {"fixed work CPU ms": fixed}
 
     def write(self, path):
         with open(path, "w", newline="") as file:
@@ -82,6 +96,19 @@ def memory(process):
             return next((int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS:")), 0)
     except OSError:
         return 0
+
+
+def processor_time(process):
+    """Seconds, without those of its children."""
+    with open(f"/proc/{process}/stat") as stat:
+        # The name, which is in parentheses, may have spaces.
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def idle_time():
+    with open("/proc/stat") as stat:
+        return int(stat.readline().split()[4]) / TICKS
 
 
 def children(process):

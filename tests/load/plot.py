@@ -7,6 +7,8 @@ COLOURS = ("#1f6feb", "#d1480f", "#1a7f37", "#8250df")
 CHARTS = [
     ("Files ready, each second", ["ready per second"]),
     ("Files under way", ["unfinished"]),
+    ("Processors in use", ["server CPU", "clients CPU", "machine idle"]),
+    ("Processor time of a fixed work, ms: how fast the machine is", ["fixed work CPU ms"]),
     ("Memory of the server, MB", ["rss MB", "readers MB"]),
     ("Open files and sockets", ["files open"]),
     ("Database, MB", ["database MB"]),
