@@ -105,15 +105,13 @@ pub struct Started {
 impl Jobs {
     /// Makes the schedules known to all processes.
     pub async fn start(db: Db, clock: Clock, liveness: Arc<Liveness>, jobs: Vec<Job>) -> Result<Self, Error> {
-        for job in &jobs {
-            db.write(runs::Announce {
-                name: job.sweep.name(),
-                schedule: job.schedule.text().to_owned(),
-                due_at: job.schedule.next_after(clock.now()),
-                now: clock.now(),
-            })
-            .await?;
-        }
+        let now = clock.now();
+        let announced = |job: &Job| runs::Announced {
+            name: job.sweep.name(),
+            schedule: job.schedule.text().to_owned(),
+            due_at: job.schedule.next_after(now),
+        };
+        db.write(runs::Announce { schedules: jobs.iter().map(announced).collect(), now }).await?;
         let (here, tasks, stop) = (Here::default(), TaskTracker::new(), CancellationToken::new());
         Ok(Self { inner: Arc::new(Inner { db, clock, liveness, jobs, here, tasks, stop }) })
     }

@@ -207,27 +207,34 @@ pub async fn remove_ended(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, 
     .await
 }
 
-/// Makes a schedule known. One that has not changed stays as it is, and a tick that was missed stays due.
+/// Makes schedules known, in one transaction. One that has not changed stays as it is, and a tick that was missed stays due.
 pub struct Announce {
+    /// In the same order in every process, so that two that start at once do not lock each other out.
+    pub schedules: Vec<Announced>,
+    pub now: Time,
+}
+
+pub struct Announced {
     pub name: &'static str,
     pub schedule: String,
     pub due_at: Option<Time>,
-    pub now: Time,
 }
 
 impl Write for Announce {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        tx.execute(
-            "INSERT INTO job_schedules (name, schedule, due_at) VALUES ($1, $2, $3)
-             ON CONFLICT (name) DO UPDATE SET schedule = excluded.schedule,
-                 due_at = CASE WHEN job_schedules.due_at <= $4 THEN job_schedules.due_at ELSE excluded.due_at END
-             WHERE job_schedules.schedule <> excluded.schedule",
-            args![self.name, &self.schedule, self.due_at, self.now],
-        )
-        .await
-        .map(drop)
+        for job in &self.schedules {
+            tx.execute(
+                "INSERT INTO job_schedules (name, schedule, due_at) VALUES ($1, $2, $3)
+                 ON CONFLICT (name) DO UPDATE SET schedule = excluded.schedule,
+                     due_at = CASE WHEN job_schedules.due_at <= $4 THEN job_schedules.due_at ELSE excluded.due_at END
+                 WHERE job_schedules.schedule <> excluded.schedule",
+                args![job.name, &job.schedule, job.due_at, self.now],
+            )
+            .await?;
+        }
+        Ok(())
     }
 }
 
