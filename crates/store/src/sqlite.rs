@@ -193,9 +193,15 @@ impl Pool {
 
     /// Waits until fewer connections are in use than there may be.
     pub async fn acquire(&self) -> Result<Lease, Error> {
-        let room = tokio::time::timeout(ACQUIRE_TIMEOUT, self.0.room.clone().acquire_owned());
-        let room = room.await.map_err(|_| Error::no_connection())?;
-        Ok(Lease { connection: None, pool: self.clone(), _room: room.map_err(|_| Error::Closed)? })
+        let room = match self.0.room.clone().try_acquire_owned() {
+            Ok(room) => room,
+            // Only a caller that waits needs a timer.
+            Err(_) => tokio::time::timeout(ACQUIRE_TIMEOUT, self.0.room.clone().acquire_owned())
+                .await
+                .map_err(|_| Error::no_connection())?
+                .map_err(|_| Error::Closed)?,
+        };
+        Ok(Lease { connection: None, pool: self.clone(), _room: room })
     }
 
     /// Parses and plans these statements on the connections that are open.
