@@ -62,7 +62,7 @@ except Exception as error:
 
 # call METHOD PATH STATUS [EXPRESSION TO PRINT [BODY]]
 call() {
-    local method=$1 path=$2 wanted=$3 show=${4:-} body=${5-}
+    local method=$1 path=$2 wanted=$3 show=${4:-} body=${5-} attempt
     local options=(--silent --show-error --max-time 60 --output "$response" --write-out '%{http_code}' --request "$method")
     options+=(--header "Authorization: Bearer $token")
     if [ -n "$body" ]; then
@@ -70,7 +70,12 @@ call() {
     fi
     : >"$response"
     calls=$((calls + 1))
-    status=$(curl "${options[@]}" "$url$path") || die "$method $path: no response from $url"
+    for attempt in $(seq 1 300); do
+        status=$(curl "${options[@]}" "$url$path") || die "$method $path: no response from $url"
+        # The schedule of a job may have begun a run just now. Then it can be asked for after that.
+        if [ "$status" != 409 ] || [ "$(of_response 'a["error"]["code"]')" != JOB_RUNNING ]; then break; fi
+        sleep 0.2
+    done
     local shown=
     if [ -n "$show" ]; then shown=$(of_response "$show"); fi
     if [ "${status:0:1}" != 2 ]; then shown=$(of_response 'a["error"]["code"] + ": " + a["error"]["message"]'); fi

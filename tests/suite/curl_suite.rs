@@ -1,6 +1,8 @@
 //! `scripts/curl-suite.sh` passes against a correct server, and names what is wrong with another.
 
 use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -56,17 +58,26 @@ async fn the_script_finds_nothing_unexpected_on_a_running_server(db: TestDb) {
     server.stop().await;
 }
 
-/// Forwards everything to a server, except one response that it makes up.
-async fn forward_with_one_wrong_response(
-    State((to, path)): State<(String, &'static str)>,
-    request: Request,
-) -> Response {
-    if request.uri().path() == path {
+/// Forwards everything to a server, except for what it makes up: a wrong response, and once that a job runs already.
+struct Proxy {
+    to: String,
+    is_running: AtomicBool,
+}
+
+const WRONG: &str = "/api/v2/uploads/stuck/retry-all";
+const RUNNING: &str = "/api/v2/admin/jobs/stuck-file-recovery/run";
+
+async fn forward(State(proxy): State<Arc<Proxy>>, request: Request) -> Response {
+    if request.uri().path() == WRONG {
         return (StatusCode::OK, r#"{"files": [], "total": 0, "withoutWorkers": {}}"#).into_response();
+    }
+    if request.uri().path() == RUNNING && proxy.is_running.swap(false, Ordering::Relaxed) {
+        let body = r#"{"error": {"code": "JOB_RUNNING", "message": "It runs already"}}"#;
+        return (StatusCode::CONFLICT, body).into_response();
     }
     let (parts, body) = request.into_parts();
     let bytes = axum::body::to_bytes(body, 1 << 20).await.expect("a small body");
-    let address = format!("{to}{}", parts.uri);
+    let address = format!("{}{}", proxy.to, parts.uri);
     let mut headers = parts.headers;
     headers.remove("host");
     let answer = landfall_server::outbound::client()
@@ -81,14 +92,13 @@ async fn forward_with_one_wrong_response(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wrong_response_is_named() {
+async fn a_wrong_response_is_named_and_a_job_that_its_schedule_has_begun_is_waited_for() {
     let db = TestDb::sqlite();
     let server = Setup::default().start(&db).await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
-    let router = Router::new()
-        .fallback(forward_with_one_wrong_response)
-        .with_state((server.base.clone(), "/api/v2/uploads/stuck/retry-all"));
+    let proxy = Arc::new(Proxy { to: server.base.clone(), is_running: AtomicBool::new(true) });
+    let router = Router::new().fallback(forward).with_state(proxy.clone());
     tokio::spawn(async move {
         let settings = Config::from_variables(Variables::default()).expect("the defaults are good").http;
         landfall_server::http::serve(listener, router, &settings, CancellationToken::new()).await;
@@ -99,6 +109,7 @@ async fn a_wrong_response_is_named() {
     assert_eq!(code, 1, "{said}\n{wrong}");
     assert!(said.contains(" calls, 1 unexpected"), "{said}\n{wrong}");
     assert!(wrong.contains("UNEXPECTED: all stuck files can be retried"), "{wrong}");
+    assert!(!proxy.is_running.load(Ordering::Relaxed), "the job was asked for");
     server.stop().await;
 }
 
