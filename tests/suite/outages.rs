@@ -253,3 +253,43 @@ async fn files_wait_for_a_storage_that_cannot_be_read(db: TestDb) {
     }
     server.stop().await;
 }
+
+/// Otherwise files would wait for the storage, and fail because of it, for as long as the gateway fails them.
+#[on_each_database]
+async fn a_gateway_that_fails_shows_that_the_storage_is_back(db: TestDb) {
+    use crate::support::{Script, Step};
+    use landfall_core::failure::Code;
+    use landfall_core::lifecycle::Stage::Extract;
+    let script = Script::new();
+    for _ in 0..THRESHOLD {
+        script.then(Extract, Step::Fail(Code::IoError));
+    }
+    for _ in 0..100 {
+        script.then(Extract, Step::Fail(Code::Gateway5xx));
+    }
+    let clock = manual_clock();
+    let server = Setup::default()
+        .clock(&clock)
+        .work(script)
+        .with("EXTRACT_GATEWAY_URL", "http://127.0.0.1:9/")
+        .with("EXTRACT_CONCURRENCY", 1)
+        .start(&db)
+        .await;
+    let client = server.client("ada");
+    let files = upload_many(&client, 12).await;
+    server.idle().await;
+    assert_eq!(server.circuit("storage").await["state"], "open");
+    for _ in 0..5 {
+        clock.advance(Duration::from_secs(61));
+        server.idle().await;
+    }
+    assert_eq!(server.circuit("storage").await["state"], "closed");
+    assert_eq!(server.circuit("gateway").await["state"], "open");
+    for file in files {
+        let seen = client.file(&file).await;
+        assert_eq!((&seen["status"], &seen["waitingFor"]), (&json!("queued"), &json!("circuit")), "{seen}");
+        let why = seen["waitingMessage"].as_str().unwrap_or_default();
+        assert!(why.contains("extraction service") && !why.contains("storage"), "{seen}");
+    }
+    server.stop().await;
+}

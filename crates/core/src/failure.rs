@@ -241,14 +241,22 @@ impl Failure {
     /// What the failure says about one of the services that its stage needs.
     pub fn report(&self, service: Service) -> Option<Report> {
         match (self.code.service(), self.retry) {
-            (Some(failed), Retry::Once | Retry::Always | Retry::Wait) => {
-                (failed == service).then_some(Report::Down)
-            }
+            (Some(failed), Retry::Once | Retry::Always | Retry::Wait) => match service {
+                _ if service == failed => Some(Report::Down),
+                Service::Storage if self.shows_storage() => Some(Report::Up),
+                _ => None,
+            },
             // The service replied: the problem is the document.
             (Some(replied), Retry::Never) => (replied == service).then_some(Report::Up),
             (None, _) => (self.code.class() == Class::DocumentError || self.code == Code::Gateway4xx)
                 .then_some(Report::Up),
         }
+    }
+
+    /// Whether the storage had returned the document when another service failed: a stage opens it before it calls the
+    /// service. What broke off or took too long may have waited for the storage.
+    fn shows_storage(&self) -> bool {
+        self.contact != Contact::Reached || self.code == Code::Gateway5xx
     }
 
     /// A passing failure that the file did not cause: the file waits, and the attempt does not count.
@@ -283,6 +291,22 @@ impl Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_service_that_answers_shows_that_the_storage_works() {
+        let of_storage = |failure: Failure| failure.report(Service::Storage);
+        let failed = |code| Failure::new(code, "It failed");
+        assert_eq!(of_storage(failed(Code::Gateway5xx)), Some(Report::Up));
+        for code in [Code::GatewayUnavailable, Code::ScannerUnavailable] {
+            assert_eq!(of_storage(failed(code).unavailable()), Some(Report::Up), "{code}");
+            assert_eq!(of_storage(failed(code).not_reached()), Some(Report::Up), "{code}");
+        }
+        for code in [Code::GatewayTimeout, Code::GatewayUnavailable, Code::ScannerUnavailable] {
+            assert_eq!(of_storage(failed(code)), None, "{code} may be the storage");
+        }
+        assert_eq!(of_storage(failed(Code::IoError)), Some(Report::Down));
+        assert_eq!(failed(Code::IoError).report(Service::Gateway), None);
+    }
 
     #[test]
     fn the_advice_names_what_helps() {
