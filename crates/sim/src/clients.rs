@@ -209,7 +209,7 @@ impl Client {
                 let (of, direct) = (of.clone(), direct.clone());
                 async move {
                     let request = ConfirmRequest::default();
-                    // What the server found to be too short, it has removed.
+                    // The store takes no second object, also if the first was too short.
                     if let Some((client, bytes)) = direct {
                         client.put(id, bytes);
                     }

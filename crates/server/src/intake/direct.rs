@@ -16,6 +16,9 @@ use landfall_core::clock::{Time, to_delta};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::{Error, Tx, Write};
 
+/// What a client does that has sent other bytes than it declared.
+const AGAIN: &str = "Delete this file, register it again, and send the bytes to its new address";
+
 /// The ticket with the address of the object store in place of this server's.
 pub async fn readdress(
     blobs: &Blobs,
@@ -32,25 +35,22 @@ pub async fn readdress(
 
 /// What the object store has of a file that the client sends there. `None` if nothing arrived.
 ///
-/// An object of another size is removed, so that the client can send the bytes again: a store that does not bind the length
-/// has taken it, and takes no second one under the same key.
+/// An object that is not what was declared stays until its file is deleted, or expires, and the store takes no second one under
+/// the same key. To remove it here would not be safe: a process that stands still between its look and the removal
+/// could remove the right bytes, which the client has sent and another process has confirmed meanwhile.
 pub async fn arrived(blobs: &Blobs, file: &File) -> Result<Option<StoredBytes>, Error> {
     let key = Blobs::direct_key(file.id);
     let Some(found) = blobs.head(&key).await? else { return Ok(None) };
     if u64::try_from(file.size_bytes) != Ok(found.size) {
-        blobs.remove(&key).await?;
-        let message =
-            format!("{} bytes were declared, {} are stored; send them again", file.size_bytes, found.size);
-        return Err(Refusal::new(RefusalCode::SizeMismatch, message).retryable().into());
+        let message = format!("{} bytes were declared, {} are stored. {AGAIN}", file.size_bytes, found.size);
+        return Err(Refusal::new(RefusalCode::SizeMismatch, message).into());
     }
     if let Some(declared) = &file.declared_md5
         && let Some(md5) = blobs.md5_of(&key).await?
         && *declared != md5
     {
-        blobs.remove(&key).await?;
-        let message =
-            format!("The MD5 {declared} was declared; the stored bytes have {md5}. Send them again");
-        return Err(Refusal::new(RefusalCode::ChecksumMismatch, message).retryable().into());
+        let message = format!("The MD5 {declared} was declared; the stored bytes have {md5}. {AGAIN}");
+        return Err(Refusal::new(RefusalCode::ChecksumMismatch, message).into());
     }
     Ok(Some(StoredBytes {
         key,

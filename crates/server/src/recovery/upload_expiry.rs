@@ -183,7 +183,7 @@ impl UploadExpiry {
         if file.is_direct && file.blob_key.is_none() {
             return match direct::arrived(&self.blobs, file).await {
                 Ok(Some(bytes)) => Ok(Whole::Arrived(bytes)),
-                // They are not those that were declared, and are removed.
+                // Those that are not what was declared are removed with the file.
                 Ok(None) | Err(Error::Refused(_)) => Ok(Whole::No),
                 Err(error) => Err(error),
             };
