@@ -116,7 +116,7 @@ miri: ## Run the unsafe code that Miri can run: the products of bytes, the score
 		rustup toolchain install nightly --profile minimal --component miri --component rust-src
 	$(MIRI_TEST) -p landfall-models --lib -- encoder::tests::every_kernel_multiplies
 	$(MIRI_TEST) -p landfall-documents --lib -- sandbox::memory
-	$(MIRI_TEST) -p landfall-server --lib -- content::codes::bits::tests::all_sets
+	$(MIRI_TEST) -p landfall-models --lib -- bits::tests::all_sets
 
 # TESTS="search:: events::" runs only these.
 coverage: $(CARGO_LLVM_COV) packages $(NODE_CLIENTS) ## Run the tests on both databases, and print how many lines of each crate they ran

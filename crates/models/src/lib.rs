@@ -1,7 +1,8 @@
-//! Makes chunks and vectors of a text, in this process: the tokenizer, the chunker, and the local models.
+//! Makes chunks and vectors of a text, in this process: the tokenizer, the chunker, and the local models; and of a vector its code.
 //!
 //! This crate may use `landfall-core` and no other crate of ours. Models behind a service belong to the server.
 
+pub mod bits;
 pub mod built_in;
 pub mod chunk;
 pub mod encoder;

@@ -1,6 +1,6 @@
 //! Finds the nearest vectors of an owner without comparing all of them.
 //!
-//! Every vector has a code of one bit for each dimension (`bits`). The codes of an owner and model are packed into
+//! Every vector has a code of one bit for each dimension (`landfall_models::bits`). The codes of an owner and model are packed into
 //! segments of up to a few thousand (`segments`). A search scans all codes of its scope, reads the vectors of the best
 //! ones from the index, and ranks these exactly (`nearest`). A process keeps the segments that it used last in memory
 //! (`cache`).
@@ -11,7 +11,6 @@
 //!   vectors of uncoded files, so a missing code never hides a chunk.
 //! - The audit compares all codes with the vectors ([`check`]).
 
-mod bits;
 mod cache;
 mod changes;
 pub mod check;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use uuid::Uuid;
 
 use super::packed::Packed;
-use super::{Scope, bits, segments, vectors};
+use super::{Scope, segments, vectors};
+use landfall_models::bits;
 use landfall_store::{Error, Tx, args};
 
 /// What is wrong with the codes of a scope.

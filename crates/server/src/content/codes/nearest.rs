@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::bits::Query;
 use super::cache::Listed;
 use super::packed::Segment;
 use super::scan::Best;
 use super::vectors::{Compared, compare_all, count_narrowed, distances};
 use super::{Cache, Scope, segments};
+use landfall_models::bits::Query;
 use landfall_store::{Error, Tx};
 
 pub use super::vectors::Narrow;

@@ -1,6 +1,6 @@
 //! The codes of a segment as they are stored: the ids of the chunks, and the codes in the same order.
 
-use super::bits::{self, Codes};
+use landfall_models::bits::{self, Codes};
 use landfall_store::Error;
 
 /// An id takes eight bytes, the lowest first.

@@ -1,7 +1,7 @@
 //! The chunks whose codes agree best with a question.
 
-use super::bits::Query;
 use super::packed::Segment;
+use landfall_models::bits::Query;
 
 /// Collects the best of all codes that were scanned so far.
 #[derive(Debug)]

@@ -166,22 +166,27 @@ type Kernel = fn(&mut [u64], &[u64], QueryWord);
 
 /// The fastest variant that this processor has the instructions for.
 fn kernel() -> Kernel {
+    kernels().next().unwrap_or(add)
+}
+
+/// All variants that this processor has the instructions for, the fastest first.
+fn kernels() -> impl Iterator<Item = Kernel> {
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq") {
-            // SAFETY: the processor has the two features.
-            return |scores, column, query| unsafe { add_with_avx512(scores, column, query) };
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
-            // SAFETY: the processor has the two features.
-            return |scores, column, query| unsafe { add_with_avx2(scores, column, query) };
-        }
-        if is_x86_feature_detected!("popcnt") {
-            // SAFETY: the processor has the feature.
-            return |scores, column, query| unsafe { add_with_popcnt(scores, column, query) };
-        }
+        let has_popcnt = is_x86_feature_detected!("popcnt");
+        let has_avx2 = has_popcnt && is_x86_feature_detected!("avx2");
+        let has_avx512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq");
+        // SAFETY: it is called only if the processor has the two features.
+        let with_avx512: Kernel = |scores, column, query| unsafe { add_with_avx512(scores, column, query) };
+        // SAFETY: it is called only if the processor has the two features.
+        let with_avx2: Kernel = |scores, column, query| unsafe { add_with_avx2(scores, column, query) };
+        // SAFETY: it is called only if the processor has the feature.
+        let with_popcnt: Kernel = |scores, column, query| unsafe { add_with_popcnt(scores, column, query) };
+        let all = [(has_avx512, with_avx512), (has_avx2, with_avx2), (has_popcnt, with_popcnt), (true, add)];
+        all.into_iter().filter_map(|(is_there, kernel)| is_there.then_some(kernel))
     }
-    add
+    #[cfg(not(target_arch = "x86_64"))]
+    std::iter::once(add as Kernel)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -280,9 +285,12 @@ mod tests {
             (1..1_000_u64).map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
         let query =
             QueryWord { signs: 0x0123_4567_89ab_cdef, planes: [u64::MAX, 0xff00_ff00_ff00_ff00, 3, 5] };
-        let (mut plain, mut fastest) = (vec![1; column.len()], vec![1; column.len()]);
+        let mut plain = vec![1; column.len()];
         add(&mut plain, &column, query);
-        kernel()(&mut fastest, &column, query);
-        assert_eq!(plain, fastest);
+        for (place, kernel) in kernels().enumerate() {
+            let mut scores = vec![1; column.len()];
+            kernel(&mut scores, &column, query);
+            assert_eq!(plain, scores, "the kernel at place {place}");
+        }
     }
 }
