@@ -18,7 +18,7 @@ mod trial;
 mod upload;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
@@ -71,7 +71,8 @@ struct Inner {
     bucket: Bucket,
     options: Vec<(String, String)>,
     /// For the requests that the client library does not have.
-    http: reqwest::Client,
+    /// For requests that the store's own client cannot make. A simulation makes none.
+    http: LazyLock<reqwest::Client>,
     spool: PathBuf,
     part_size: u64,
     parts_in_memory: Semaphore,
@@ -93,7 +94,8 @@ impl Objects {
             source: error.into(),
         })?;
         // The library's own client takes the cryptography that this one brings.
-        let http = outbound::client_without_redirects();
+        let http = LazyLock::new(outbound::client_without_redirects as fn() -> _);
+        LazyLock::force(&http);
         let store = Store::open(bucket, None)?;
         let public = match &bucket.public_endpoint {
             Some(endpoint) => Store::open(bucket, Some(endpoint))?,
@@ -129,7 +131,7 @@ impl Objects {
             store,
             bucket,
             options: Vec::new(),
-            http: outbound::client_without_redirects(),
+            http: LazyLock::new(outbound::client_without_redirects),
             spool: std::env::temp_dir(),
             part_size: MIN_PART,
             parts_in_memory: Semaphore::new(PARTS_IN_MEMORY),
