@@ -32,7 +32,7 @@ const SLEEP: u64 = 10_000;
 const AFTER_SLEEP: u64 = 500;
 
 /// The histories that come before all others, by their seeds. Between them they make most statements.
-const WARMING: RangeInclusive<u64> = 1..=6;
+const WARMING: RangeInclusive<u64> = 1..=10;
 
 /// What a history came to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
