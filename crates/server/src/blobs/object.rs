@@ -70,8 +70,7 @@ struct Inner {
     public: Store,
     bucket: Bucket,
     options: Vec<(String, String)>,
-    /// For the requests that the client library does not have.
-    /// For requests that the store's own client cannot make. A simulation makes none.
+    /// For the requests that the client library does not have. A simulation makes none.
     http: LazyLock<reqwest::Client>,
     spool: PathBuf,
     part_size: u64,
