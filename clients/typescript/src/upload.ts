@@ -49,6 +49,9 @@ const PATIENCE_MS = 5 * 60_000
 /** Refusals that a new attempt resolves: it asks the server first how far it is. */
 const PASSING = new Set(['OFFSET_MISMATCH', 'UPLOAD_LOCKED', 'UPLOAD_IN_PROGRESS', 'UPLOAD_CHANGED', 'UPLOAD_BROKEN', 'UPLOAD_MISSING', 'BODY_BROKEN'])
 
+/** What arrived is not what was declared. */
+const OTHER_BYTES = new Set(['SIZE_MISMATCH', 'CHECKSUM_MISMATCH'])
+
 /** A file on its way to the server. */
 export class Upload extends Emitter<{ progress: UploadProgress; state: UploadState }> {
   readonly #context: UploadContext
@@ -140,8 +143,13 @@ export class Upload extends Emitter<{ progress: UploadProgress; state: UploadSta
     if (this.#isOver) return
     this.#stop.abort(new DOMException('The upload was aborted', 'AbortError'))
     await this.#done.catch(() => {})
+    if (this.#progress.state !== 'uploaded') await this.#delete()
+  }
+
+  /** Deletes what the server has of it. */
+  async #delete(): Promise<void> {
     const fileId = this.#fileId
-    if (fileId === undefined || this.#progress.state === 'uploaded') return
+    if (fileId === undefined) return
     const { transport } = this.#context
     const call = this.#uploadUrl
       ? { path: `${TUS}/{uploadId}`, params: { uploadId: fileId }, headers: { 'Tus-Resumable': '1.0.0' } }
@@ -171,6 +179,8 @@ export class Upload extends Emitter<{ progress: UploadProgress; state: UploadSta
       this.#set('uploaded', { sent: source.size, speed: undefined, timeLeft: 0 })
       return file
     } catch (error) {
+      // An object store takes no other bytes for this file, and it would be charged to its owner until it expires.
+      if (error instanceof LandfallError && OTHER_BYTES.has(error.code)) await this.#delete().catch(() => {})
       this.#set(this.#stop.signal.aborted ? 'aborted' : 'failed')
       throw error
     } finally {

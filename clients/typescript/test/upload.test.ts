@@ -221,6 +221,18 @@ describe('an upload', () => {
     await upload.abort()
   })
 
+  it('leaves nothing behind if other bytes arrived than it declared', async () => {
+    const declaringMore: typeof fetch = (input, init) =>
+      fetch(input, String(input).endsWith('/confirm') ? { ...init, body: JSON.stringify({ size: 101 }) } : init)
+    const client = new Landfall({ baseUrl: server.url, token: server.token(), fetch: declaringMore })
+    const upload = client.upload(bytes(100), { name: 'mistaken.unknown' })
+    await expect(upload.uploaded()).rejects.toMatchObject({ code: 'SIZE_MISMATCH' })
+    expect(upload.progress.state).toBe('failed')
+    expect(upload.fileId).toBeDefined()
+    const { files } = await direct.get('/api/v2/uploads/files', { query: { q: 'mistaken.unknown' } })
+    expect(files.filter((file) => file.status !== 'deleted')).toEqual([])
+  })
+
   it('goes on if a listener throws', async () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => {})
     const upload = direct.upload(new Blob(['Text.']), { name: 'listened.txt' })
