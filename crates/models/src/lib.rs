@@ -1,4 +1,5 @@
-//! Makes chunks and vectors of a text, in this process: the tokenizer, the chunker, and the local models; and of a vector its code.
+//! Makes chunks and vectors of a text, in this process: the tokenizer, the chunker, and the local models. It also makes the codes
+//! with which the vectors nearest to a question are found.
 //!
 //! This crate may use `landfall-core` and no other crate of ours. Models behind a service belong to the server.
 

@@ -31,7 +31,7 @@ const BETWEEN_CHECKS: u64 = 2_000;
 const SLEEP: u64 = 10_000;
 const AFTER_SLEEP: u64 = 500;
 
-/// The histories that come before all others, by their seeds. Between them they make most statements.
+/// The histories that come before all others, by their seeds. Between them they make most statements, and search.
 const WARMING: RangeInclusive<u64> = 1..=10;
 
 /// What a history came to.
