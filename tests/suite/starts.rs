@@ -1,5 +1,7 @@
-//! Many processes start at the same moment.
+//! Processes start at the same moment, or while another one has locked the database.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use std::sync::Arc;
 
 use crate::support::process::Process;
@@ -31,4 +33,25 @@ async fn any_number_of_processes_may_start_at_once_on_an_empty_database(db: Test
         let client = processes[PROCESSES - 1].client();
         until("it is ready", async || client.status(&file).await == "ready").await;
     }
+}
+
+/// A process that is frozen in a transaction has the lock of SQLite until it goes on.
+#[tokio::test]
+async fn a_start_waits_for_a_process_that_has_locked_the_database() {
+    let db = TestDb::sqlite();
+    // The schema is there, so that the start has nothing to wait for but the lock.
+    drop(Process::start(&db, &[]));
+    let frozen = db.sqlite_connection();
+    frozen.execute_batch("BEGIN IMMEDIATE").expect("it takes the lock");
+    let (log, written) = std::io::pipe().expect("a pipe");
+    let started = std::thread::scope(|scope| {
+        let start = scope.spawn(|| Process::start_with_log(&db, &[], Stdio::from(written)));
+        let mut lines = BufReader::new(log).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.contains("another process has locked the database")));
+        frozen.execute_batch("ROLLBACK").expect("it lets go");
+        // A process whose log is not read would stand still.
+        std::thread::spawn(move || lines.count());
+        start.join().expect("it starts")
+    });
+    until("it is ready", async || started.client().get("/readyz").await.status == 200).await;
 }

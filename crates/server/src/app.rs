@@ -152,8 +152,7 @@ impl App {
         let opened = open(&config, replacements.simulated, replacements.faults);
         let (db, blobs, embedder, receiver) = Box::pin(opened).await?;
         let ownership = Ownership { db: db.clone(), blobs: blobs.clone() };
-        begin_with(&ownership).await?;
-        warn_of_loose_modes(&config, &db);
+        begin_with(&ownership, &config).await?;
         let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
         let secret = SecretKey::of(&config.auth, &config.data_dir)?;
         keep_secrets_sealed(&db, &secret).await?;
@@ -217,6 +216,7 @@ impl App {
             config.queue.poll_interval,
             receiver,
         );
+        db.end_start().await?;
         Ok(Self(Arc::new(Parts {
             webhooks,
             codes: codes::Cache::new(config.search_cache_bytes),
@@ -449,7 +449,7 @@ impl Sweeps {
 }
 
 /// Checks that the storage belongs to the database, and prepares both for this process.
-async fn begin_with(ownership: &Ownership) -> Result<(), Error> {
+async fn begin_with(ownership: &Ownership, config: &Config) -> Result<(), Error> {
     let db = &ownership.db;
     let standing = ownership.keep().await?;
     match &standing {
@@ -459,6 +459,7 @@ async fn begin_with(ownership: &Ownership) -> Result<(), Error> {
     }
     restores::notice(db, &standing).await?;
     index::install(db).await?;
+    warn_of_loose_modes(config, db);
     db.leave_gap("events").await
 }
 

@@ -4,7 +4,7 @@
 //! SQLite goes on reading and writing it without a word, so each write compares the file with the one at its path before it
 //! is acknowledged.
 
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, TryLockError};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -75,7 +75,15 @@ pub async fn lock_for_start(database: &Path) -> Result<File, Error> {
     let locked = landfall_core::blocking::run(move || {
         let file = File::options().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(cannot("create", &path))?;
-        match file.lock() {
+        let locked = match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                tracing::info!("another process opens or upgrades the database; waiting for it");
+                file.lock()
+            }
+            Err(TryLockError::Error(error)) => Err(error),
+            Ok(()) => Ok(()),
+        };
+        match locked {
             // Some network file systems have no locks. SQLite is not safe there either.
             Err(error) if error.kind() != std::io::ErrorKind::Unsupported => {
                 Err(cannot("lock", &path)(error))

@@ -157,13 +157,13 @@ impl Db {
         let opened = {
             let path = path.clone();
             landfall_core::blocking::run(move || {
-                let connection = sqlite::connect(&path, Purpose::Create);
-                let mut connection = connection.map_err(|error| not_a_database(error, &path))?;
+                let mut connection = sqlite::connect(&path, Purpose::Create)?;
                 migrate::run_on_sqlite(&mut connection)?;
                 Ok::<_, Error>(connection)
             })
         };
-        let opened = opened.await.map_err(|error| Error::Internal(error.to_string()))??;
+        let opened = opened.await.map_err(|error| Error::Internal(error.to_string()))?;
+        let opened = opened.map_err(|error| explain(error, &path))?;
         let file = DatabaseFile::opened_at(&path)?;
         let writing = Pool::new(&path, Purpose::Write, 1);
         writing.keep(opened);
@@ -333,6 +333,15 @@ impl Db {
         }
     }
 
+    /// A start is over. Until then a change on SQLite waits for a minute if another process has locked the database, and
+    /// from now on for ten seconds, because clients wait for it.
+    pub async fn end_start(&self) -> Result<(), Error> {
+        match &self.backend {
+            Backend::Sqlite { writer, .. } => writer.end_start().await,
+            Backend::Simulated { .. } | Backend::Postgres { .. } => Ok(()),
+        }
+    }
+
     pub async fn close(&self) {
         match &self.backend {
             Backend::Sqlite { writer, readers, connections, .. } => {
@@ -349,11 +358,14 @@ fn not_begun() -> Error {
     Error::GroupNotCommitted("the transaction could not begin".into())
 }
 
-fn not_a_database(error: Error, path: &Path) -> Error {
-    if error.sqlite_code() == Some(rusqlite::ErrorCode::NotADatabase) {
-        return SchemaError::NotADatabase { file: path.display().to_string() }.into();
+/// Why a SQLite database could not be opened.
+fn explain(error: Error, path: &Path) -> Error {
+    let file = path.display().to_string();
+    match error.sqlite_code() {
+        Some(rusqlite::ErrorCode::NotADatabase) => SchemaError::NotADatabase { file }.into(),
+        Some(rusqlite::ErrorCode::DatabaseBusy) => SchemaError::Locked { file }.into(),
+        _ => error,
     }
-    error
 }
 
 async fn write_postgres(

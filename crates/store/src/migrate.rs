@@ -123,6 +123,11 @@ pub enum SchemaError {
     )]
     NotADatabase { file: String },
     #[error(
+        "Another process has had {file} locked for a minute, so Landfall {PROGRAM} did not open it. `fuser {file}` names the \
+         processes that use it: let one that was stopped go on, or end it, and start again"
+    )]
+    Locked { file: String },
+    #[error(
         "database schema: rows of the table {table} would refer to what is not there, so nothing was changed"
     )]
     Dangling { table: String },

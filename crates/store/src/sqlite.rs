@@ -18,6 +18,12 @@ use crate::row::{self, Columns, Row};
 use crate::{Error, PREPARED_STATEMENTS};
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often, and how many times, a connection of a start asks for a lock: for a minute. A process that is frozen in a
+/// transaction has the lock until it goes on or ends, and a start that gave up would only be repeated.
+const START_POLL: Duration = Duration::from_millis(25);
+const START_POLLS: i32 = 2_400;
+/// After a second the log says what the start waits for.
+const SILENT_POLLS: i32 = 40;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Of every connection.
@@ -47,7 +53,7 @@ pub enum HowMany {
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Creates the file if there is none.
+    /// For a start: creates the file if there is none, and waits longer for a lock.
     Create,
     Write,
     Read,
@@ -78,12 +84,30 @@ pub fn connect(path: &Path, purpose: Purpose) -> Result<Connection, Error> {
         flags |= OpenFlags::SQLITE_OPEN_CREATE;
     }
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
+    match purpose {
+        Purpose::Create => connection.busy_handler(Some(wait_at_start))?,
+        Purpose::Write | Purpose::Read => connection.busy_timeout(BUSY_TIMEOUT)?,
+    }
     prepare(&connection)?;
     if purpose == Purpose::Read {
         connection.execute_batch(&format!("PRAGMA query_only = ON; PRAGMA cache_size = -{READER_CACHE}"))?;
     }
     Ok(connection)
+}
+
+/// Waits before a start asks for the lock again. Returns `false` when it has asked often enough.
+fn wait_at_start(asked: i32) -> bool {
+    if asked == SILENT_POLLS {
+        tracing::warn!("another process has locked the database; waiting up to a minute for it");
+    }
+    #[expect(clippy::disallowed_methods, reason = "SQLite calls this on a thread that may block")]
+    std::thread::sleep(START_POLL);
+    asked < START_POLLS
+}
+
+/// From now on a lock is waited for as long as in a server that runs.
+pub fn end_start(connection: &Connection) -> Result<(), Error> {
+    Ok(connection.busy_timeout(BUSY_TIMEOUT)?)
 }
 
 /// Opens a database that is in memory only.

@@ -91,6 +91,11 @@ impl Writer {
         self.queue.send(job).await.map_err(|_| Error::Closed)
     }
 
+    /// From now on a change waits for the lock of another process as long as in a server that runs.
+    pub async fn end_start(&self) -> Result<(), Error> {
+        sqlite::end_start(self.pool.acquire().await?.connection()?)
+    }
+
     pub async fn close(&self) {
         self.pool.close(1).await;
     }
