@@ -118,6 +118,11 @@ export function retryAfter(value: string | null | undefined): number | undefined
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
 }
 
+/** The text of an element in the XML of an object store. */
+function element(xml: string, name: string): string | undefined {
+  return new RegExp(`<${name}>([^<]{1,200})`).exec(xml)?.[1]?.trim()
+}
+
 /** The error of a response. The body of a proxy in between may be anything. */
 export function refusal(
   status: number,
@@ -141,7 +146,9 @@ export function refusal(
       if (typeof said.details === 'object' && said.details !== null) init.details = said.details
     }
   } catch {
-    // Not JSON: the status has to do.
+    // Not JSON: an object store answers in XML. Otherwise the status has to do.
+    init.code = element(body, 'Code') ?? init.code
+    init.message = element(body, 'Message') ?? init.message
   }
   return new (classFor(status, init.code))(init)
 }

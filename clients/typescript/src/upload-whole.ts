@@ -70,5 +70,16 @@ async function send(transport: Transport, ticket: Ticket, bytes: Blob | Uint8Arr
   const headers = Object.fromEntries(Object.entries(ticket.headers).filter(([name]) => name.toLowerCase() !== 'content-length'))
   // A blob without a type, because the browser would send its type as a header that was not signed.
   const body = bytes instanceof Blob ? bytes.slice(0, bytes.size, '') : bytes
-  await transport.once(ticket.uploadUrl, { method: ticket.method, headers, body }, { signal, timeoutMs: LONGEST_MS }, (response) => response.text())
+  const bounds = { signal, timeoutMs: LONGEST_MS }
+  try {
+    await transport.once(ticket.uploadUrl, { method: ticket.method, headers, body }, bounds, (response) => response.text())
+  } catch (error) {
+    // The bytes are there: an earlier attempt arrived, and its response was lost. The confirmation compares them.
+    if (!isThereAlready(error)) throw error
+  }
+}
+
+/** What an object store answers when a request would overwrite an object. */
+function isThereAlready(error: unknown): boolean {
+  return error instanceof LandfallError && (error.status === 412 || error.code === 'BlobAlreadyExists')
 }

@@ -233,6 +233,33 @@ describe('an upload', () => {
     expect(files.filter((file) => file.status !== 'deleted')).toEqual([])
   })
 
+  it.each([
+    [412, 'PreconditionFailed', 'At least one of the pre-conditions you specified did not hold'],
+    [409, 'BlobAlreadyExists', 'The specified blob already exists.'],
+  ])('is confirmed if the object store has the bytes of an earlier attempt (%i %s)', async (status, code, message) => {
+    const data = bytes(100)
+    let sent = 0
+    // The first answer comes before the bytes do, and the second after them.
+    const repeated: typeof fetch = async (input, init) => {
+      if (init?.method !== 'PUT') return fetch(input, init)
+      if (++sent > 1) await fetch(input, init)
+      return new Response(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`, { status })
+    }
+    const client = new Landfall({ baseUrl: server.url, token: server.token(), fetch: repeated })
+    await arrived(client.upload(data, { name: `there-${status}.unknown` }), data, `there-${status}.unknown`)
+    expect(sent).toBe(2)
+  })
+
+  it('tells what an object store says', async () => {
+    const refusing: typeof fetch = (input, init) =>
+      init?.method === 'PUT'
+        ? Promise.resolve(new Response('<Error><Code>BadDigest</Code><Message>The Content-MD5 did not match</Message></Error>', { status: 400 }))
+        : fetch(input, init)
+    const client = new Landfall({ baseUrl: server.url, token: server.token(), fetch: refusing })
+    const upload = client.upload(bytes(100), { name: 'refused.unknown' })
+    await expect(upload.uploaded()).rejects.toMatchObject({ status: 400, code: 'BadDigest', message: 'The Content-MD5 did not match' })
+  })
+
   it('goes on if a listener throws', async () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => {})
     const upload = direct.upload(new Blob(['Text.']), { name: 'listened.txt' })

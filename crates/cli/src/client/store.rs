@@ -31,7 +31,15 @@ impl Client {
             status if status.is_success() => Ok(()),
             // The object is there: an earlier attempt arrived, and its response was lost. The confirmation compares it.
             StatusCode::PRECONDITION_FAILED => Ok(()),
-            status => Err(storage_refusal(status, response).await),
+            status => match storage_refusal(status, response).await {
+                // As Azure says it.
+                ClientError::Storage { status: 409, message, .. }
+                    if message.contains("BlobAlreadyExists") =>
+                {
+                    Ok(())
+                }
+                error => Err(error),
+            },
         }
     }
 
