@@ -138,9 +138,9 @@ codes! {
         => Upload "Upload a copy that is neither encrypted nor packed";
     ScannerUnavailable "SCANNER_UNAVAILABLE" Wait NetworkError "The virus scanner cannot be reached; the file waits until it is back"
         => Retry "Retry it when the virus scanner works again";
-    ChecksumMismatch "CHECKSUM_MISMATCH" Never StorageError "The stored bytes do not match the declared MD5; the upload can be confirmed again"
+    ChecksumMismatch "CHECKSUM_MISMATCH" Never StorageError "The stored bytes do not match the declared MD5"
         => Upload "Upload it again";
-    SizeMismatch "SIZE_MISMATCH" Never StorageError "The number of stored bytes does not match the declared size; the upload can be confirmed again"
+    SizeMismatch "SIZE_MISMATCH" Never StorageError "The number of stored bytes does not match the declared size"
         => Upload "Upload it again";
     BlobDamaged "BLOB_DAMAGED" Never StorageError "The stored bytes are not those that were uploaded; upload the file again, or restore the storage from a backup and retry"
         => Upload "Upload it again, or retry it when the operator has restored its bytes";
