@@ -448,6 +448,35 @@ async fn another_death_excuses_only_the_worker_that_has_the_file(db: TestDb) {
     server.assert_audit_clean().await;
 }
 
+/// A document that takes the memory of a whole machine ends the workers beside its own, which would excuse it for ever.
+#[on_each_database]
+async fn a_file_fails_after_fifty_deaths_although_another_worker_died_at_each(db: TestDb) {
+    let gate = Gate::default();
+    let script = Script::new();
+    // The first that it is worked on alone is the fourth.
+    for _ in 0..4 {
+        script.then(Extract, Step::Block(gate.clone()));
+    }
+    let server = Setup::default().work(script).start(&db).await;
+    let other = Setup::default().work(Script::new()).with("ROLE", "api").start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"a").await;
+    for death in 1..=4 {
+        gate.reached().await;
+        if death == 4 {
+            let many = Sql("UPDATE files SET deaths = 49".to_owned(), args![]);
+            assert_eq!(server.app.db.write(many).await.unwrap(), 1);
+        }
+        declare_dead(&other).await;
+        declare_dead(&server).await;
+    }
+    server.idle().await;
+    let error = &alice.file(&file).await["error"];
+    assert_eq!(error["code"], json!("WORKER_LOST"));
+    assert!(error["message"].as_str().unwrap().starts_with("50 workers died"), "{error}");
+    server.assert_audit_clean().await;
+}
+
 #[on_each_database]
 async fn a_file_whose_worker_died_twice_with_it_alone_fails(db: TestDb) {
     let gate = Gate::default();

@@ -13,6 +13,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use landfall_core::clock::{Time, to_delta};
+use landfall_core::failure::{Code, Failure};
 use landfall_core::mutants::{self, Mutant};
 use landfall_store::{Durability, Error, Tx, Write};
 use uuid::Uuid;
@@ -24,7 +25,10 @@ use crate::records::moves::Death;
 /// A file that was worked on at so many deaths is claimed alone.
 const DEATHS_BEFORE_ISOLATION: i64 = 2;
 /// A file fails after so many deaths of workers that worked on nothing else.
-pub const DEATHS_ALONE: i64 = 2;
+const DEATHS_ALONE: i64 = 2;
+/// A file that is worked on alone fails after so many deaths in all, whatever excuses them. No file goes on for ever. It is
+/// far more than processes that are killed again and again bring upon an innocent file.
+const DEATHS_AT_MOST: i64 = 50;
 /// How long a file waits after such a death before it is taken alone again.
 pub const DELAY_ALONE: Duration = Duration::from_secs(5);
 /// How long a worker does nothing but files that it works on alone, and then how long it does the others.
@@ -42,6 +46,23 @@ pub fn death_of_holder(file: &File) -> Death {
         alone: if file.is_alone { at_work } else { 0 },
         isolates: file.deaths + at_work >= DEATHS_BEFORE_ISOLATION,
     }
+}
+
+/// Why a file fails when its worker has died, if it does.
+pub fn verdict(file: &File, death: &Death) -> Option<Failure> {
+    let message = if file.deaths_alone + death.alone >= DEATHS_ALONE {
+        "The worker died twice while it worked on this file alone, so this file is what kills it. Retry it after an \
+         upgrade, or upload the document in another form"
+            .to_owned()
+    } else if file.is_alone && file.deaths + death.at_work >= DEATHS_AT_MOST {
+        format!(
+            "{DEATHS_AT_MOST} workers died while they worked on this file. Others died at the same time, so it may not be the \
+             cause. Retry it when the workers run steadily, or upload the document in another form"
+        )
+    } else {
+        return None;
+    };
+    Some(Failure::new(Code::WorkerLost, message))
 }
 
 /// Notes that a worker begins to work on a file that another worker died with.

@@ -6,7 +6,7 @@
 use serde_json::json;
 use uuid::Uuid;
 
-use super::isolation::{self, DEATHS_ALONE, DELAY_ALONE};
+use super::isolation::{self, DELAY_ALONE};
 use crate::process::workers::{self, Removed};
 use crate::records::events;
 use crate::records::files::{held, queue};
@@ -56,9 +56,8 @@ impl Write for RescueWorker {
             // A worker from before a database restart lost its connection, as every worker did. That is no death.
             let death =
                 if known_by_this_server { isolation::death_of_holder(file) } else { Death::default() };
-            let fails = file.deaths_alone + death.alone >= DEATHS_ALONE;
-            let (transition, ending) = if fails {
-                (Transition::DeadLetter(file.next_stage), Ending::dead_letter(file, killer()))
+            let (transition, ending) = if let Some(verdict) = isolation::verdict(file, &death) {
+                (Transition::DeadLetter(file.next_stage), Ending::dead_letter(file, verdict))
             } else {
                 // Other work comes first, so that a death without this file can clear it.
                 let at = if death.alone > 0 { self.now + to_delta(DELAY_ALONE) } else { self.now };
@@ -88,12 +87,4 @@ impl Write for RescueWorker {
         let is = |status: Status| moved.iter().flatten().filter(|moved| moved.status == status).count();
         Ok(Some(Rescued { requeued: is(Status::Queued), failed: is(Status::Failed) }))
     }
-}
-
-fn killer() -> Failure {
-    Failure::new(
-        Code::WorkerLost,
-        "The worker died twice while it worked on this file alone, so this file is what kills it. Retry it after an \
-         upgrade, or upload the document in another form",
-    )
 }
