@@ -41,6 +41,28 @@ async fn the_response_is_stored_and_its_text_is_found(db: TestDb) {
 }
 
 #[on_each_database]
+async fn a_document_with_a_malformed_content_type_is_sent_all_the_same(db: TestDb) {
+    let reply = || Reply::ApiResponse(200, "text/plain", "Ebb and flow.");
+    let (script, url) = GatewayServer::serve([reply(), reply()]).await;
+    let server = Setup::default().with("EXTRACT_GATEWAY_URL", url).start(&db).await;
+    let client = server.client("ada");
+    for (declared, sent) in
+        [("image/x-tide; depth", "image/x-tide"), ("image/x-tide; depth=9", "image/x-tide; depth=9")]
+    {
+        let file = json!({ "fileName": "a.bin", "fileSize": 1, "contentType": declared });
+        let ticket = client.post("/api/v2/uploads/files/init", file).await.ok();
+        let id = ticket["fileId"].as_str().unwrap();
+        client.put(ticket["uploadUrl"].as_str().unwrap(), "a").await.ok();
+        client.confirm(id).await.ok();
+        server.idle().await;
+        assert_eq!(client.status(id).await, "ready", "{}", client.file(id).await);
+        let body = script.calls().pop().unwrap().body;
+        assert!(body.to_ascii_lowercase().contains(&format!("content-type: {sent}\r\n")), "{body:?}");
+    }
+    server.stop().await;
+}
+
+#[on_each_database]
 async fn a_gateway_with_a_temporary_error_is_called_again_later_and_one_that_refuses_is_not(db: TestDb) {
     let text = || Reply::ApiResponse(200, "text/plain", "At last, some words.");
     let (script, url) = GatewayServer::serve([

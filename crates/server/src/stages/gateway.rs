@@ -82,10 +82,8 @@ impl Gateway {
             u64::try_from(file.size_bytes).unwrap_or_default(),
         )
         .file_name(file.file_name.clone());
-        let part = match &file.content_type {
-            Some(content_type) => part.mime_str(content_type).map_err(|_| {
-                Failure::new(Code::Gateway4xx, "The content type of this file cannot be sent to the gateway")
-            })?,
+        let part = match file.content_type.as_deref().and_then(sendable) {
+            Some(content_type) => part.mime_str(content_type).expect("it was tried"),
             None => part,
         };
         let mut form = Form::new().part("file", part);
@@ -138,6 +136,13 @@ impl Gateway {
             None => from_json(&body),
         }
     }
+}
+
+/// A content type that a request can have: that of the file, or without the parameters if they are malformed. The service is
+/// told none rather than that a document fails for it.
+fn sendable(content_type: &str) -> Option<&str> {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    [content_type, essence].into_iter().find(|kind| Part::text("").mime_str(kind).is_ok())
 }
 
 /// The document in an answer that is JSON: `{"markdown": "…"}` or `{"text": "…"}`, whatever else it has.
