@@ -130,6 +130,20 @@ async fn events_of_a_users_files_arrive_signed_and_in_order(db: TestDb) {
 }
 
 #[on_each_database]
+async fn the_first_webhook_gets_its_events_at_once(db: TestDb) {
+    // Without a webhook a process does not look at events, and no poll comes to its help here.
+    let server = setup().with("POLL_INTERVAL_MS", 3_600_000).start(&db).await;
+    let alice = server.client("alice");
+    alice.upload("before.txt", b"12345").await;
+    server.idle().await;
+    let receiver = Receiver::serve([]).await;
+    Hook::register(&alice, &receiver.url).await;
+    alice.upload("a.txt", b"12345").await;
+    let first = &receiver.wait_for_calls(1).await[0];
+    assert_eq!(first.json()["data"]["to"], "registered");
+}
+
+#[on_each_database]
 async fn a_webhook_gets_the_types_it_names_and_an_administrator_may_get_those_of_all_users(db: TestDb) {
     let clock = manual_clock();
     let server = server(&db, &clock).await;

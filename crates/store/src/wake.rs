@@ -28,6 +28,10 @@ pub enum Signal {
     Operation,
     /// A webhook delivery is due.
     Delivery,
+    /// A webhook was registered. Events were of no concern if it is the first.
+    Webhook,
+    /// The progress of a batch is owed.
+    Progress,
     /// Re-embedding was asked for or stopped.
     Reindex,
 }
@@ -39,6 +43,8 @@ pub struct Wake {
     removals: Arc<Notify>,
     operations: Arc<Notify>,
     deliveries: Arc<Notify>,
+    webhooks: Arc<Notify>,
+    progress: Arc<Notify>,
     reindexing: Arc<Notify>,
     commits: watch::Sender<()>,
     events: watch::Sender<()>,
@@ -72,6 +78,8 @@ impl Wake {
             Signal::BlobToRemove => self.removals.notify_one(),
             Signal::Operation => self.operations.notify_one(),
             Signal::Delivery => self.deliveries.notify_one(),
+            Signal::Webhook => self.webhooks.notify_one(),
+            Signal::Progress => self.progress.notify_one(),
             Signal::Reindex => self.reindexing.notify_one(),
         }
     }
@@ -88,6 +96,8 @@ impl Wake {
             Signal::BlobToRemove => &self.removals,
             Signal::Operation => &self.operations,
             Signal::Delivery => &self.deliveries,
+            Signal::Webhook => &self.webhooks,
+            Signal::Progress => &self.progress,
             Signal::Reindex => &self.reindexing,
         }
         .notified()

@@ -7,36 +7,33 @@
 use std::time::Duration;
 
 use crate::records::batch;
-use landfall_core::clock::{Clock, Time};
+use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_store::Error;
-use landfall_store::wake::Wake;
+use landfall_store::wake::{Signal, Wake};
 use landfall_store::{Db, Tx, Write};
 
 /// Batches in one transaction.
 const BATCH_SIZE: i64 = 100;
-/// The minimum time between two polls, however much is committed.
-const MIN_INTERVAL: Duration = Duration::from_millis(200);
 /// How often to poll without a signal: for what other processes left behind.
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
+/// Progress is due within a second. Only a clock that was ahead sets a later time, which the sweep of stuck files corrects.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Writes the due events, forever.
 pub async fn run(db: Db, clock: Clock, wake: Wake) {
-    let mut signal = wake.events();
     loop {
-        signal.mark_unchanged();
         match flush_due(&db, clock.now()).await {
-            Ok(None) => {}
+            Ok(None) => tokio::select! {
+                () = wake.wait(Signal::Progress) => {}
+                () = Clock::System.sleep(POLL_INTERVAL) => {}
+            },
             // Nothing is due earlier: what is marked from now on is due later.
-            Ok(Some(next)) => {
-                clock.sleep_until(next).await;
-                continue;
+            Ok(Some(next)) => clock.sleep_until(next.min(clock.now() + to_delta(LONGEST_WAIT))).await,
+            Err(error) => {
+                tracing::warn!(%error, "the progress of batches could not be written");
+                Clock::System.sleep(RETRY_DELAY).await;
             }
-            Err(error) => tracing::warn!(%error, "the progress of batches could not be written"),
-        }
-        Clock::System.sleep(MIN_INTERVAL).await;
-        tokio::select! {
-            _ = signal.changed() => {}
-            () = Clock::System.sleep(POLL_INTERVAL) => {}
         }
     }
 }

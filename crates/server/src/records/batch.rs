@@ -24,8 +24,8 @@ use landfall_core::event::EventKind;
 use landfall_core::lifecycle::Status;
 use landfall_core::refusal::Refusal;
 use landfall_core::states::BatchStatus;
-use landfall_store::Error;
-use landfall_store::{Tx, args};
+use landfall_store::wake::Signal;
+use landfall_store::{Error, Tx, args};
 
 #[derive(Debug, Clone, landfall_store::FromRow)]
 pub struct Batch {
@@ -179,6 +179,8 @@ impl Batch {
     async fn counted(&self, tx: &mut Tx, now: Time) -> Result<bool, Error> {
         if self.progress_due.is_none() {
             self.record_progress(tx, now).await?;
+        } else {
+            tx.signal(Signal::Progress);
         }
         if let Some(archive) = self.archive_id.filter(|_| self.has_ended()) {
             queue::end_wait(tx, archive, now).await?;
@@ -416,6 +418,7 @@ pub async fn take_owed_progress(tx: &mut Tx, limit: i64, now: Time) -> Result<Ve
 /// Tells the progress now that would be told later than `ahead`, which is later than any may be. Returns of how many batches.
 pub async fn owe_progress_now(tx: &mut Tx, ahead: Time, now: Time) -> Result<u64, Error> {
     let sql = "UPDATE batches SET progress_at = $2, progress_due = $2 WHERE progress_due > $1";
+    tx.signal(Signal::Progress);
     tx.execute(sql, args![ahead, now]).await
 }
 

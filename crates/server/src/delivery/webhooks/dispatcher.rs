@@ -106,13 +106,16 @@ impl Webhooks {
         loop {
             // Events from here on cause another collection.
             events.mark_unchanged();
-            match collect(db, clock).await {
-                Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "could not make deliveries of events"),
+            let collected = collect(db, clock).await;
+            if let Err(error) = &collected {
+                tracing::warn!(%error, "could not make deliveries of events");
             }
             Clock::System.sleep(MIN_INTERVAL).await;
+            // Most servers have no webhooks. A poll finds those that another process registered.
+            let are_there_webhooks = !matches!(collected, Ok(None));
             tokio::select! {
-                _ = events.changed() => {}
+                _ = events.changed(), if are_there_webhooks => {}
+                () = wake.wait(Signal::Webhook) => {}
                 () = Clock::System.sleep(*interval) => {}
             }
         }

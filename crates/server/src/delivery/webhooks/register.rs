@@ -115,6 +115,7 @@ impl Write for RegisterWebhook {
             now: self.now,
         };
         rows::insert(tx, row).await?;
+        tx.signal(Signal::Webhook);
         Ok(RegisteredWebhook {
             id: self.id,
             secret: sealed.to_answer(),
