@@ -61,17 +61,26 @@ async fn a_file_shows_what_it_waits_for_at_every_step(db: TestDb) {
     server.stop().await;
 }
 
-/// Counts the statements that read the queue.
-#[derive(Default)]
-struct QueueReads(AtomicUsize);
+/// Counts the queries that have these words.
+struct Reads(&'static str, AtomicUsize);
 
-impl FaultInjector for QueueReads {
+impl Reads {
+    fn of(words: &'static str) -> Arc<Self> {
+        Arc::new(Self(words, AtomicUsize::default()))
+    }
+
+    fn count(&self) -> usize {
+        self.1.load(Ordering::Relaxed)
+    }
+}
+
+impl FaultInjector for Reads {
     fn inject<'a>(&'a self, step: landfall_store::Step<'a>) -> BoxFuture<'a, Result<(), Error>> {
         if let landfall_store::Step::Statement(sql) = step
             && sql.starts_with("SELECT")
-            && sql.contains("FROM files WHERE is_due")
+            && sql.contains(self.0)
         {
-            self.0.fetch_add(1, Ordering::Relaxed);
+            self.1.fetch_add(1, Ordering::Relaxed);
         }
         std::future::ready(Ok(())).boxed()
     }
@@ -80,7 +89,7 @@ impl FaultInjector for QueueReads {
 /// The longer the queue, the more often its owner looks at it.
 #[on_each_database]
 async fn a_page_of_waiting_files_reads_the_queue_once(db: TestDb) {
-    let (clock, reads) = (manual_clock(), Arc::new(QueueReads::default()));
+    let (clock, reads) = (manual_clock(), Reads::of("FROM files WHERE is_due"));
     let server = Setup::default().clock(&clock).faults(reads.clone()).with("ROLE", "api").start(&db).await;
     let (alice, bob) = (server.client("alice"), server.client("bob"));
     let mut expected = Vec::new();
@@ -96,9 +105,9 @@ async fn a_page_of_waiting_files_reads_the_queue_once(db: TestDb) {
         .push((alice.register(None, "a.txt", 1).await["fileId"].as_str().unwrap().to_owned(), json!(null)));
     expected.sort_unstable_by(|one, other| one.0.cmp(&other.0));
 
-    let before = reads.0.load(Ordering::Relaxed);
+    let before = reads.count();
     let listed = alice.get("/api/v2/uploads/files").await.ok();
-    assert_eq!(reads.0.load(Ordering::Relaxed) - before, 1);
+    assert_eq!(reads.count() - before, 1);
     let listed = listed["files"].as_array().unwrap().iter();
     let mut listed: Vec<_> = listed
         .map(|file| (file["fileId"].as_str().unwrap().to_owned(), file["queuePosition"].clone()))
@@ -108,6 +117,21 @@ async fn a_page_of_waiting_files_reads_the_queue_once(db: TestDb) {
     for (file, position) in expected {
         assert_eq!(alice.file(&file).await["queuePosition"], position);
     }
+    server.stop().await;
+}
+
+/// Most lists have none that waits.
+#[on_each_database]
+async fn what_blocks_files_is_read_only_for_those_that_it_can_block(db: TestDb) {
+    let reads = Reads::of("FROM paused_stages");
+    let server = Setup::default().faults(reads.clone()).with("ROLE", "api").start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"a").await;
+    let list = async || alice.get("/api/v2/uploads/files").await.ok()["files"][0]["waitingFor"].clone();
+    assert_eq!((list().await, reads.count()), (json!("no_workers"), 1));
+    alice.post(&format!("/api/v2/uploads/files/{file}/cancel"), json!({})).await.ok();
+    assert_eq!((list().await, reads.count()), (json!(null), 1));
+    assert_eq!((alice.file(&file).await["waitingFor"].clone(), reads.count()), (json!(null), 1));
     server.stop().await;
 }
 

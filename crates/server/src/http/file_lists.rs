@@ -53,7 +53,7 @@ pub async fn list(
     if page.next_cursor.is_none() {
         page.next_cursor = listing.last_compared(&mut tx).await?.map(|last| last.to_string());
     }
-    let surroundings = Surroundings::load(&mut tx, &caller.owner(), &app).await?;
+    let surroundings = Surroundings::load(&mut tx, &caller.owner(), &app, &page.items).await?;
     let items = surroundings.views(&mut tx, page.items).await?;
     Ok(Json(Page { items, next_cursor: page.next_cursor }))
 }

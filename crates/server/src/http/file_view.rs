@@ -58,15 +58,20 @@ impl Beside {
 }
 
 impl Surroundings {
-    pub async fn load(tx: &mut Tx, user: &TenantUser, app: &App) -> Result<Self, ApiError> {
+    pub async fn load(tx: &mut Tx, user: &TenantUser, app: &App, files: &[File]) -> Result<Self, ApiError> {
         let (now, config) = (app.clock.now(), &app.config.queue);
+        let obstacles = if files.iter().any(is_in_progress) {
+            Obstacles::load(tx, Some(user), now).await?
+        } else {
+            Obstacles::none(now)
+        };
         Ok(Self {
             now,
             max_attempts: config.retry.max_attempts,
             staleness: config.staleness,
             retention: app.config.cleaning.failed_files,
             detection: app.stuck_files.detection.clone(),
-            obstacles: Obstacles::load(tx, Some(user), now).await?,
+            obstacles,
             trace_url: app.config.trace_url.clone(),
         })
     }
@@ -159,7 +164,7 @@ impl Surroundings {
 
     /// Whether a queued or running file made no progress for a while. If it waits, the sentence says for what.
     fn staleness(&self, file: &File, waiting: Option<&Waiting>) -> Staleness {
-        let in_progress = file.status == Status::Queued || file.status.is_running();
+        let in_progress = is_in_progress(file);
         let is_held = self.obstacles.workers.iter().any(|worker| Some(worker.id) == file.claimed_by);
         let stuck = self.detection.reason(file, is_held, self.now);
         let still =
@@ -178,6 +183,11 @@ impl Surroundings {
         });
         Staleness { stale, stuck, since_ms: still.num_milliseconds().max(0), message }
     }
+}
+
+/// Whether it waits for a worker or is worked on. What blocks files, and who works, says nothing about the others.
+fn is_in_progress(file: &File) -> bool {
+    file.status == Status::Queued || file.status.is_running()
 }
 
 /// The stored warnings, as far as this version can read them.

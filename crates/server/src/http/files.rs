@@ -61,7 +61,7 @@ pub async fn show(
 }
 
 async fn view(app: &App, tx: &mut Tx, file: File) -> Result<FileView, ApiError> {
-    let surroundings = Surroundings::load(tx, &file.tenant_user(), app).await?;
+    let surroundings = Surroundings::load(tx, &file.tenant_user(), app, std::slice::from_ref(&file)).await?;
     surroundings.view(tx, file).await
 }
 

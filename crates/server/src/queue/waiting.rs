@@ -52,6 +52,11 @@ pub struct Obstacles {
 }
 
 impl Obstacles {
+    /// Of files that nothing can block.
+    pub fn none(now: Time) -> Self {
+        Self { now, workers: Vec::new(), paused: Vec::new(), circuits: Vec::new(), buckets: HashMap::new() }
+    }
+
     /// Loads what may block files: of this user, or all but the rate limits of users.
     pub async fn load(tx: &mut Tx, user: Option<&TenantUser>, now: Time) -> Result<Self, Error> {
         let workers = workers::names(tx).await?;
