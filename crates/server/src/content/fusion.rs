@@ -2,7 +2,8 @@
 //! question and every model.
 //!
 //! The numbers are those of a logistic regression over the questions of `bench/documents`: a score is about the share
-//! of passages with that score that answer their question. What is less than the floor is no answer.
+//! of passages with that score that answer their question. Those of words and meaning together also put the relevant passages of
+//! `bench/collections` first. What is less than the floor is no answer.
 
 use landfall_api::search::SearchMode;
 
@@ -55,18 +56,20 @@ impl Evidence {
             }
             (SearchMode::Meaning, None) => return 0.0,
             (SearchMode::Meaning, Some(relative)) => 4.5 * relative - 5.0,
-            (SearchMode::Hybrid, Some(relative)) => {
-                // Beyond this, closer is not better: what is nearly equal to the question does not answer it.
-                let relative = relative.clamp(0.0, MAX_RELATIVE);
-                5.33 * self.words + 9.81 * relative - 3.17 * relative * relative - 8.55
-            }
+            (SearchMode::Hybrid, Some(relative)) => both(self.words.max(0.0), relative.max(0.0)),
         };
         1.0 / (1.0 + (-sum).exp())
     }
 }
 
-/// Where the sum above has its maximum.
-const MAX_RELATIVE: f64 = 1.5;
+/// Words and meaning are more than the sum of the two: among passages that all have the words, the meaning decides, and among
+/// those of a close meaning, the words do.
+fn both(words: f64, meaning: f64) -> f64 {
+    // Beyond these, more of the one is no better: the sum below has its maximum there.
+    let words = words.min((2.8 + 2.4 * meaning) / 2.4);
+    let meaning = meaning.min((5.8 + 2.4 * words) / 3.6);
+    2.8 * words - 1.2 * words * words + 5.8 * meaning - 1.8 * meaning * meaning + 2.4 * words * meaning - 5.75
+}
 
 /// The lowest score of an answer. `has_known_words`: whether any word of the question is in the files that are searched. If
 /// none is, the question is most likely about something else, or no question at all, and only a close meaning counts.
@@ -75,8 +78,8 @@ pub const fn floor(mode: SearchMode, has_known_words: bool) -> f64 {
         (SearchMode::Words, _) => 0.02,
         (SearchMode::Meaning, true) => 0.06,
         (SearchMode::Meaning, false) => 0.235,
-        (SearchMode::Hybrid, true) => 0.01,
-        (SearchMode::Hybrid, false) => 0.075,
+        (SearchMode::Hybrid, true) => 0.034,
+        (SearchMode::Hybrid, false) => 0.11,
     }
 }
 
@@ -98,6 +101,25 @@ mod tests {
             assert!(scores[3] > scores[0] && scores[3] >= scores[1] && scores[3] >= scores[2], "{scores:?}");
         }
         assert!(both.score(SearchMode::Hybrid) > 0.5);
+    }
+
+    #[test]
+    fn more_of_one_evidence_never_lowers_a_score() {
+        let steps = || (0..=30).map(|step| f64::from(step) / 10.0);
+        for fixed in steps() {
+            let by_words = steps().map(|words| both(words, fixed));
+            let by_meaning = steps().map(|meaning| both(fixed, meaning));
+            assert!(by_words.is_sorted_by(|less, more| *less <= more + 1e-9), "meaning {fixed}");
+            assert!(by_meaning.is_sorted_by(|less, more| *less <= more + 1e-9), "words {fixed}");
+        }
+    }
+
+    #[test]
+    fn among_passages_that_all_have_the_words_the_meaning_decides() {
+        let (repeats, answers) = (both(1.4, 1.3), both(1.1, 1.7));
+        assert!(answers > repeats, "{answers} {repeats}");
+        // And the words, where both are as close.
+        assert!(both(0.9, 1.2) > both(0.5, 1.3));
     }
 
     #[test]
