@@ -128,6 +128,7 @@ bench: release $(NODE_CLIENTS) ## Measure the queue on both databases, the readi
 	scripts/with-postgres cargo bench --locked -p landfall-cli --bench flows
 	cargo bench --locked -p landfall-cli --bench sandbox
 	cargo bench --locked -p landfall-cli --bench documents
+	bench/collections $(TARGET)/release/landfall
 	bench/readers/run $(or $(LANDFALL_CORPUS),../shared/corpus)
 	scripts/with-postgres scripts/with-object-stores bench/storage $(TARGET)/release/landfall
 
