@@ -1,6 +1,7 @@
 """Documents, queries, and which documents people judged relevant to which query.
 
-Two collections are in packages of a registry, of which only the data files are read:
+Two collections are in packages of a registry, of which only the data files are used (pip also runs their build scripts, to learn
+their names):
 
     insuranceqa   questions about insurance, and the answers that experts wrote to each (Feng et al., 2015): 8,000 of its 27,413
                   answers, with all to the first 500 questions of its test. For research, as the package says.

@@ -28,7 +28,7 @@ pub enum Signal {
     Operation,
     /// A webhook delivery is due.
     Delivery,
-    /// A webhook was registered. Events were of no concern if it is the first.
+    /// A webhook was registered. Without any, a process does not read events for webhooks.
     Webhook,
     /// The progress of a batch is owed.
     Progress,
