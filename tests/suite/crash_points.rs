@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 use crate::support::actions::{TestUser, offline_app};
 use crate::support::fault_injector::{Break, PlannedFaults};
-use crate::support::offline_app::OfflineApp;
+use crate::support::offline_app::{OfflineApp, patiently};
 use crate::support::{TestDb, on_each_database};
 
 const DAY: Duration = Duration::from_hours(24);
@@ -274,7 +274,7 @@ impl Case {
 
     /// Everything that the tenant has and was notified of, without ids and times.
     async fn snapshot(&self) -> Snapshot {
-        let mut tx = self.user.rest.observer.read().await.unwrap();
+        let mut tx = patiently(async || self.user.rest.observer.read().await).await.unwrap();
         let tenant = &self.user.caller.tenant;
         let quota =
             "SELECT reserved_bytes, reserved_files, used_bytes, used_files FROM tenants WHERE id = $1";
@@ -311,22 +311,22 @@ impl Case {
                           (SELECT size_bytes AS bytes FROM files WHERE tenant_id = $1 AND status <> 'deleted'
                            UNION ALL SELECT length FROM resumable_uploads
                            WHERE tenant_id = $1 AND kind = 'part' AND joined_into IS NULL AND NOT is_over) AS charged)";
-        let mut tx = self.user.rest.observer.read().await.unwrap();
+        let mut tx = patiently(async || self.user.rest.observer.read().await).await.unwrap();
         assert_eq!(tx.number(wrong, args![&self.user.caller.tenant]).await.unwrap(), 0, "{what}");
     }
 
     /// The client retries, or the sweep runs again.
     async fn act_again(&self, action: Action) {
-        let answer = self.act(action, &CancellationToken::new()).await;
+        let answer = patiently(async || self.act(action, &CancellationToken::new()).await).await;
         assert!(answer.is_ok() || is_refusal(&answer), "{action:?}: {answer:?}");
         let app = &self.user.rest.app;
-        unfinished_deletions::sweep_once(&app.db, &app.blobs).await.unwrap();
+        patiently(async || unfinished_deletions::sweep_once(&app.db, &app.blobs).await).await.unwrap();
     }
 
     async fn delete_all(&self) {
         let left = "SELECT id FROM files WHERE tenant_id = $1 AND status <> 'deleted'";
         for (file,) in self.user.rest.rows::<(Uuid,)>(left, args![&self.user.caller.tenant]).await {
-            self.user.delete(file).await.unwrap();
+            patiently(async || self.user.delete(file).await).await.unwrap();
         }
     }
 }

@@ -16,8 +16,8 @@ use landfall_core::clock::Clock;
 
 /// After this time without a connection a caller checks whether the server is up.
 const CHECK_AFTER: Duration = Duration::from_secs(1);
-/// How long a server that is up may take to accept a connection.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a server that is up may take to accept a connection. On a machine that is too busy that takes seconds.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a caller waits while the server is known to be down. It is also how quickly its return is noticed.
 const TIMEOUT_WHILE_DOWN: Duration = Duration::from_millis(500);
 

@@ -44,7 +44,7 @@ use uuid::Uuid;
 
 use super::TestDb;
 use super::fault_injector::PlannedFaults;
-use super::offline_app::OfflineApp;
+use super::offline_app::{OfflineApp, patiently};
 
 /// A user who calls the intake of a process without HTTP.
 #[derive(Clone)]
@@ -396,7 +396,7 @@ impl OfflineApp {
             loop {
                 self.let_time_pass_until(worker.run_until_idle()).await;
                 // Through the connection without faults: this query belongs to the test.
-                let Ok(mut tx) = self.observer.read().await else { return };
+                let Ok(mut tx) = patiently(async || self.observer.read().await).await else { return };
                 if tx.number(in_progress, args![tenant]).await.expect("an answer") == 0 {
                     return;
                 }
@@ -462,10 +462,11 @@ impl OfflineApp {
         dead.lost.cancel();
         // A write of the dead process may still be failing in the writer, which both share here.
         let mut tries = 0;
-        while let Err(error) = self.app.db.write(RescueWorker { worker: dead.id, now: self.now() }).await {
+        let rescue = async || self.app.db.write(RescueWorker { worker: dead.id, now: self.now() }).await;
+        while let Err(error) = patiently(rescue).await {
             tries += 1;
             assert!(tries < 3 && matches!(error, Error::GroupNotCommitted(_)), "it is not rescued: {error}");
         }
-        self.app.liveness.rejoin(&dead).await.expect("it restarts");
+        patiently(async || self.app.liveness.rejoin(&dead).await).await.expect("it restarts");
     }
 }

@@ -27,6 +27,21 @@ impl Write for Sql {
     }
 }
 
+/// How often a deed is repeated that got no connection. Each time it waits for half a second or longer.
+const TRIES: usize = 100;
+
+/// Repeats a deed that got no connection, as clients and sweeps do: on a machine that is too busy, PostgreSQL may take
+/// longer to answer than Landfall lets a request wait.
+pub async fn patiently<T>(deed: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
+    for _ in 1..TRIES {
+        match deed().await {
+            Err(Error::Database(sqlx::Error::PoolTimedOut)) => {}
+            answer => return answer,
+        }
+    }
+    deed().await
+}
+
 /// Keeps a blob from being removed.
 pub struct Obstruction {
     path: PathBuf,
@@ -95,18 +110,20 @@ impl OfflineApp {
 
     /// Runs a statement that changes something.
     pub async fn sql(&self, sql: &str, args: Vec<Arg>) {
-        let changed = self.app.db.write(Sql(sql.to_owned(), args)).await.expect("the statement runs");
+        let write = async || self.app.db.write(Sql(sql.to_owned(), args.clone())).await;
+        let changed = patiently(write).await.expect("the statement runs");
         assert!(changed > 0, "{sql} changes something");
     }
 
     /// The same for a statement that moves files; then they are recounted.
     pub async fn move_files(&self, sql: &str, args: Vec<Arg>) {
         self.sql(sql, args).await;
-        self.app.db.write(Recount).await.expect("they are counted");
+        patiently(async || self.app.db.write(Recount).await).await.expect("they are counted");
     }
 
     pub async fn rows<T: FromRow>(&self, sql: &str, args: Vec<Arg>) -> Vec<T> {
-        self.app.db.read().await.expect("a connection").rows(sql, args).await.expect("an answer")
+        let mut tx = patiently(async || self.app.db.read().await).await.expect("a connection");
+        tx.rows(sql, args).await.expect("an answer")
     }
 
     pub async fn number(&self, sql: &str) -> i64 {
