@@ -4,12 +4,14 @@
 use std::time::Duration;
 
 use landfall_core::clock::ManualClock;
+use landfall_core::failure::Code;
+use landfall_core::lifecycle::Stage::Embed;
 use serde_json::json;
 
 use crate::support::embedding_server::{self, EmbeddingServer};
 use crate::support::gateway_server::{GatewayServer, Reply};
 use crate::support::network::Network;
-use crate::support::{Setup, TestDb, TestServer, manual_clock, on_each_database};
+use crate::support::{Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database};
 
 const FAILS: Reply = Reply::ApiResponse(500, "text/plain", "cannot do this one");
 const DOWN: Reply = Reply::ApiResponse(503, "text/plain", "gone fishing");
@@ -19,6 +21,13 @@ const UP: Reply = Reply::ApiResponse(200, "text/plain", "Some words about the se
 async fn minutes(server: &TestServer, clock: &ManualClock, count: usize) {
     for _ in 0..count {
         clock.advance(Duration::from_secs(73));
+        server.idle().await;
+    }
+}
+
+async fn hours(server: &TestServer, clock: &ManualClock, count: usize) {
+    for _ in 0..count {
+        clock.advance(Duration::from_hours(1));
         server.idle().await;
     }
 }
@@ -105,6 +114,57 @@ async fn a_file_waits_for_an_extraction_service_for_a_day_and_then_fails_with_a_
     let seen = alice.file(&file).await;
     assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("GW_UNAVAILABLE")));
     assert!(seen["error"]["message"].as_str().unwrap().contains("24 hours"), "{seen}");
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn a_moment_without_the_database_does_not_end_the_long_wait_for_another_service(db: TestDb) {
+    let script = Script::new();
+    for _ in 0..24 {
+        script.then(Embed, Step::Wait(Code::EmbedError));
+    }
+    script.then(Embed, Step::Wait(Code::DbError));
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).work(script).start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"The cat sleeps.").await;
+    server.idle().await;
+    hours(&server, &clock, 23).await;
+    assert_eq!(alice.file(&file).await["error"]["code"], "EMBED_ERROR");
+    clock.advance(Duration::from_hours(2));
+    server.idle().await;
+    let seen = alice.file(&file).await;
+    assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("queued"), &json!("DB_ERROR")), "{seen}");
+    hours(&server, &clock, 1).await;
+    assert_eq!(alice.status(&file).await, "ready", "{}", alice.file(&file).await);
+    server.assert_audit_clean().await;
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn two_services_that_fail_a_file_in_turns_do_not_keep_it_for_ever(db: TestDb) {
+    let script = Script::new();
+    for _ in 0..40 {
+        script.then(Embed, Step::Wait(Code::EmbedError)).then(Embed, Step::Wait(Code::DbError));
+    }
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).work(script).start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"The cat sleeps.").await;
+    server.idle().await;
+    hours(&server, &clock, 46).await;
+    assert_eq!(alice.status(&file).await, "queued", "nearly a day for each: {}", alice.file(&file).await);
+    hours(&server, &clock, 3).await;
+    let seen = alice.file(&file).await;
+    assert_eq!(
+        (&seen["status"], &seen["error"]["code"]),
+        (&json!("failed"), &json!("EMBED_ERROR")),
+        "{seen}"
+    );
+    assert!(seen["error"]["message"].as_str().unwrap().contains("24 hours"), "{seen}");
+    alice.post(&format!("/api/v2/uploads/files/{file}/retry"), json!({})).await.ok();
+    server.idle().await;
+    assert_eq!(alice.status(&file).await, "queued", "a new wait: {}", alice.file(&file).await);
     server.stop().await;
 }
 

@@ -4,6 +4,7 @@
 pub mod file;
 pub mod moves;
 pub mod files;
+pub mod waited;
 pub mod resumable;
 pub mod audit_log;
 pub mod batch;

@@ -43,6 +43,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (22, "archives", include_str!("../../../migrations/0022_archives.sql")),
     (23, "lists_in_checks", include_str!("../../../migrations/0023_lists_in_checks.sql")),
     (24, "listed_files", include_str!("../../../migrations/0024_listed_files.sql")),
+    (25, "waits_by_service", include_str!("../../../migrations/0025_waits_by_service.sql")),
 ];
 /// What differs between the databases in the texts.
 struct Dialect {

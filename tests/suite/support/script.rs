@@ -13,6 +13,8 @@ use tokio::sync::Semaphore;
 #[derive(Clone)]
 pub enum Step {
     Fail(Code),
+    /// The same, and the attempt does not count: the file waits.
+    Wait(Code),
     Panic,
     /// Reports that it has begun, and waits at the gate.
     Block(Gate),
@@ -97,6 +99,7 @@ impl Work for Script {
             match step {
                 None => Ok(Output::Nothing),
                 Some(Step::Fail(code)) => Err(Failure::new(code, format!("scripted {code}"))),
+                Some(Step::Wait(code)) => Err(Failure::new(code, format!("scripted {code}")).at_no_cost()),
                 Some(Step::Panic) => panic!("a scripted panic"),
                 Some(Step::Block(gate)) => {
                     gate.wait().await;

@@ -106,7 +106,8 @@ impl Carrier {
                     file.claimed_at = Some(self.inner.clock.now());
                     // The finished stage cleared the file of every suspicion, error and wait.
                     file.lost_workers = 0;
-                    (file.error_at, file.error_code, file.waiting_since, file.waits) = (None, None, None, 0);
+                    (file.error_at, file.error_code) = (None, None);
+                    (file.waiting_since, file.waited_for, file.waits) = (None, None, 0);
                     if std::mem::take(&mut self.alone) {
                         self.inner.isolation.over(self.inner.clock.now());
                         self.inner.wake.poll_work();

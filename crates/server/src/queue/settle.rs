@@ -18,6 +18,7 @@ use crate::content::{artifacts, chunks, codes};
 use crate::records::batch::archives;
 use crate::records::file::{File, Owner};
 use crate::records::moves::{self, Change, Death, Ending, Move, Passed};
+use crate::records::waited::{Failed, Waited};
 use crate::stages::Output;
 use landfall_core::actor::Actor;
 use landfall_core::caller::TenantUser;
@@ -192,20 +193,40 @@ impl Settlement {
         now: Time,
     ) -> Option<Self> {
         let failure = self.failure().filter(|_| self.waits())?;
-        let since = self.waits_since(down, now).filter(|since| now - *since >= to_delta(patience))?;
-        let failure = patience::exhausted(failure, now - since, self.owner.waits + 1);
+        let waited = self.waited(down, now)?.for_service_of(failure.code);
+        if waited < to_delta(patience) {
+            return None;
+        }
+        let failure = patience::exhausted(failure, waited, self.owner.waits + 1);
         Some(Self { verdict: Verdict::DeadLetter { failure }, ..self.clone() })
     }
 
-    /// Since when the file waits for its service: it was due, and the service failed.
+    /// Since when the file waits, if this is its first wait at its stage.
     fn waits_since(&self, down: &BTreeMap<Service, Circuit>, now: Time) -> Option<Time> {
         let failure = self.failure().filter(|_| self.waits())?;
-        if self.owner.waiting_since.is_some() {
-            return self.owner.waiting_since;
-        }
-        let service = failure.code.service().and_then(|service| down.get(&service));
+        Some(self.owner.waiting_since.unwrap_or_else(|| self.failing_since(failure.code, down, now)))
+    }
+
+    /// Since when the service of this code fails the file: it was due, and the service failed.
+    fn failing_since(&self, code: Code, down: &BTreeMap<Service, Circuit>, now: Time) -> Time {
+        let service = code.service().and_then(|service| down.get(&service));
         let failing_since = service.and_then(|circuit| circuit.failing_since).unwrap_or(now);
-        Some(self.owner.due_at.map_or(failing_since, |due| failing_since.max(due)))
+        self.owner.due_at.map_or(failing_since, |due| failing_since.max(due))
+    }
+
+    /// For how long the file has waited for each service, if it waits or has waited.
+    fn waited(&self, down: &BTreeMap<Service, Circuit>, now: Time) -> Option<Waited> {
+        let code = self.failure()?.code;
+        let failing_since = self.failing_since(code, down, now);
+        let Some(waiting_since) = self.owner.waiting_since else {
+            return self.waits().then(|| Waited::first(code, failing_since, now));
+        };
+        // An error that this version does not know counts as one of the same service.
+        let last = Failed {
+            code: self.owner.last_failed_with.unwrap_or(code),
+            at: self.owner.last_failed_at.unwrap_or(waiting_since),
+        };
+        Some(self.owner.waited.clone().until(waiting_since, last, code, failing_since, now))
     }
 
     /// Whether the file waits for a service, and the attempt does not count.
@@ -352,6 +373,7 @@ impl SettleGroup {
             warnings: warnings.map(<[_]>::to_vec),
             failure: settlement.failure().cloned(),
             waits_since: settlement.waits_since(down, self.now),
+            waited: settlement.waited(down, self.now),
             death: Death::default(),
             recoveries: 0,
         };

@@ -7,6 +7,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::events::Event;
+use super::waited::Waited;
 use crate::telemetry::traces::TracedFile;
 use landfall_core::caller::{Caller, TenantUser};
 use landfall_core::clock::Time;
@@ -15,7 +16,7 @@ use landfall_core::failure::Code;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::refusal::Refusal;
 use landfall_store::Error;
-use landfall_store::{Rows, Tx, args};
+use landfall_store::{Json, Rows, Tx, args};
 
 /// The row, which is the whole truth about a file.
 #[derive(Debug, Clone, landfall_store::FromRow)]
@@ -70,6 +71,8 @@ pub struct File {
     /// Since when it waits for a service that fails it, and in how many calls.
     pub waiting_since: Option<Time>,
     pub waits: i64,
+    /// How much of that was for which service, until the last failure.
+    pub waited_for: Option<Json<Waited>>,
     /// Grows with each life of the file and each wait for a service.
     pub generation: i64,
     pub retry_count: i64,
@@ -180,10 +183,12 @@ impl File {
             file_name: self.file_name.clone(),
             confirmed_at: self.confirmed_at,
             last_failed_at: self.error_at,
+            last_failed_with: self.code(),
             claimed_at: self.claimed_at,
             retried_at: self.retried_at,
             due_at: self.due_at,
             waiting_since: self.waiting_since,
+            waited: self.waited_for.clone().unwrap_or_default().0,
             waits: self.waits,
             is_unmarked: self.is_unmarked(),
         })
@@ -272,12 +277,14 @@ pub struct Owner {
     pub confirmed_at: Option<Time>,
     /// As its claim found them.
     pub last_failed_at: Option<Time>,
+    pub last_failed_with: Option<Code>,
     /// When the worker took it, or began its stage.
     pub claimed_at: Option<Time>,
     /// When a user last retried it.
     pub retried_at: Option<Time>,
     pub due_at: Option<Time>,
     pub waiting_since: Option<Time>,
+    pub waited: Waited,
     pub waits: i64,
     /// Whether a finished stage has nothing to clear in its row.
     pub is_unmarked: bool,

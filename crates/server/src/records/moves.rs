@@ -32,6 +32,7 @@ use super::files::listed;
 use super::hourly::{Counters, Step};
 use super::lines;
 use super::notifications::{self, FailedFile};
+use super::waited::Waited;
 use kinds::{COMMON, Kind};
 use landfall_core::event::EventKind;
 
@@ -167,6 +168,8 @@ pub struct Ending {
     pub failure: Option<Failure>,
     /// Since when the file waits for a service that failed it at no cost.
     pub waits_since: Option<Time>,
+    /// For how long it has waited for each service by now, if that has changed.
+    pub waited: Option<Waited>,
     /// What the death of its worker says about the file.
     pub death: Death,
     /// What is added to the number of recoveries.
@@ -200,6 +203,7 @@ impl Ending {
             warnings: None,
             failure: None,
             waits_since: None,
+            waited: None,
             death: Death::default(),
             recoveries: 0,
         })
@@ -219,6 +223,7 @@ impl Ending {
             warnings: None,
             failure: Some(failure),
             waits_since: None,
+            waited: None,
             death: Death::default(),
             recoveries: 0,
         })

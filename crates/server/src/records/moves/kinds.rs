@@ -46,6 +46,7 @@ const END_COLUMNS: &[&str] = &[
     "fingerprint",
     "waited",
     "since",
+    "by_service",
     "died_in_hand",
     "died_at_work",
     "died_alone",
@@ -69,6 +70,7 @@ const END_CHANGES: &str = "next_stage = v.stage,
                  waits = CASE WHEN v.advanced = 1 THEN 0 ELSE waits + v.waited END,
                  waiting_since = CASE WHEN v.advanced = 1 THEN NULL
                                       WHEN v.waited = 1 THEN COALESCE(waiting_since, v.since) ELSE waiting_since END,
+                 waited_for = CASE WHEN v.advanced = 1 THEN NULL ELSE COALESCE(v.by_service, waited_for) END,
                  generation = generation + v.waited + v.recoveries,
                  retry_count = retry_count + v.recoveries,
                  -- Progress clears the last error; a release does not.
@@ -125,7 +127,7 @@ impl Kind {
             Self::Revive => (
                 &["stage", "retrier", "operation", "trace"],
                 "next_stage = v.stage, run_after = v.now, is_due = TRUE, attempt = 0, lost_workers = 0, retry_count = 0,
-                 deaths = 0, deaths_alone = 0, is_alone = FALSE, waits = 0, waiting_since = NULL,
+                 deaths = 0, deaths_alone = 0, is_alone = FALSE, waits = 0, waiting_since = NULL, waited_for = NULL,
                  generation = generation + 1,
                  failed_at = NULL, error_code = NULL, error_message = NULL, error_stage = NULL, error_at = NULL,
                  error_fingerprint = NULL,
@@ -209,6 +211,7 @@ impl Change {
                         .map(|failure| fingerprint(ending.next_stage, failure)),
                     i64::from(ending.waits_since.is_some()),
                     ending.waits_since,
+                    ending.waited.as_ref().map(|waited| json!(waited)),
                     ending.death.in_hand,
                     ending.death.at_work,
                     ending.death.alone,
