@@ -50,6 +50,15 @@ pub struct BreakerConfig {
     pub patience: Duration,
 }
 
+impl BreakerConfig {
+    /// The latest time until which a circuit can be open. A later one was written by a clock that was wrong.
+    ///
+    /// The process that opened it may have read its clock a little later than this one, which then waited for the row.
+    pub fn latest_until(&self, now: Time) -> Time {
+        now + to_delta(self.timeout.saturating_mul(2))
+    }
+}
+
 /// A call of a service, as the attempt that made it reports it.
 #[derive(Debug, Clone)]
 pub struct Call {
@@ -128,9 +137,7 @@ impl Circuit {
             return Some(usize::try_from(missing).unwrap_or(0));
         }
         if self.state == CircuitState::Open {
-            // A time that is further ahead was written by a clock that was wrong.
-            let latest = now + to_delta(config.timeout);
-            if self.until.is_some_and(|until| now < until && until <= latest) {
+            if self.until.is_some_and(|until| now < until && until <= config.latest_until(now)) {
                 return Some(0);
             }
             self.probe(now);
@@ -564,6 +571,13 @@ mod tests {
         let mut circuit = half_open_at(60);
         (0..2).for_each(|_| learn(&mut circuit, Report::Up, at(61)));
         assert_eq!(circuit.lets_through(0, at(62), smaller), Some(1));
+    }
+
+    #[test]
+    fn a_process_whose_clock_is_a_little_behind_leaves_it_open() {
+        let mut circuit = open_at(0);
+        assert_eq!(circuit.lets_through(0, at(-1), CONFIG), Some(0));
+        assert_eq!(circuit.state, CircuitState::Open);
     }
 
     #[test]

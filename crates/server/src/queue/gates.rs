@@ -15,7 +15,7 @@ use crate::records::file::File;
 use crate::records::files::{held, queue};
 use crate::records::lines;
 use landfall_core::caller::TenantUser;
-use landfall_core::clock::{Time, to_delta};
+use landfall_core::clock::Time;
 use landfall_core::event::EventKind;
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
@@ -64,8 +64,6 @@ pub struct Gates {
 
 impl Gates {
     pub async fn load(tx: &mut Tx, breaker: BreakerConfig, now: Time) -> Result<Self, Error> {
-        // A circuit that is to stay open for longer than circuits do was written by a clock that was wrong.
-        let latest = now + to_delta(breaker.timeout);
         // One statement over three tables: every claim begins with it, also where there is nothing to claim. The first time
         // is the first entry of an index. PostgreSQL may look for any earlier one in the table, row by row.
         let found: Vec<(String, String, i64)> = tx
@@ -78,7 +76,7 @@ impl Gates {
                      SELECT MIN(run_after) FROM files WHERE queue_stage IS NOT NULL AND NOT is_due AND NOT is_alone) <= $1
                  UNION ALL SELECT DISTINCT 'alone', queue_stage, CAST(0 AS BIGINT) FROM files
                      WHERE queue_stage IS NOT NULL AND is_alone AND run_after <= $1",
-                args![now, latest],
+                args![now, breaker.latest_until(now)],
             )
             .await?;
         let named = |what: &'static str| {
