@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use landfall_api::uploads::UploadTicket;
 use landfall_core::caller::{Caller, Role};
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage::Extract;
 use landfall_core::lifecycle::Status;
 use landfall_server::intake::announce::Announced;
-use landfall_server::intake::register::Register;
+use landfall_server::intake::register::{Register, Tickets};
 use landfall_server::queue::settle::{SettleGroup, Settlement, Verdict};
 use landfall_server::records::file::File;
 use landfall_store::Error;
@@ -395,7 +394,7 @@ async fn a_batch_cancelled_while_files_are_added_and_processed_leaves_none_in_pr
 struct Alone(Register);
 
 impl Write for Alone {
-    type Output = Vec<UploadTicket>;
+    type Output = Tickets;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
         apply_alone(&self.0, tx).await
@@ -417,7 +416,7 @@ async fn a_file_added_at_the_moment_its_batch_is_cancelled_is_deleted_with_it(db
         files: vec![(file, announced)],
         now: app.clock.now(),
         config: app.config.intake.clone(),
-        signer: app.signer.clone(),
+        tickets: Tickets::none(),
         direct: None,
         trace: None,
     });

@@ -192,12 +192,11 @@ impl App {
                 tasks: uploads.clone(),
                 disk: disk.clone(),
                 config: config.intake.clone(),
-                signer: signer.clone(),
             });
             let queue = config.queue.clone();
             Worker::new(db.clone(), clock.clone(), queue, work, wake.clone(), liveness.clone())
         });
-        let resumables = resumables(&config, &ownership, &clock, &liveness, &uploads, &disk, &signer);
+        let resumables = resumables(&config, &ownership, &clock, &liveness, &uploads, &disk);
         let sweeps = Sweeps::new(&config, &ownership, &clock, &resumables);
         let scheduled = sweeps.scheduled(&config.healing.schedules);
         let jobs = Box::pin(Jobs::start(db.clone(), clock.clone(), liveness.clone(), scheduled)).await?;
@@ -479,7 +478,6 @@ fn resumables(
     liveness: &Arc<Liveness>,
     tasks: &TaskTracker,
     disk: &DiskSpace,
-    signer: &UrlSigner,
 ) -> Resumables {
     let Ownership { db, blobs } = ownership.clone();
     Resumables {
@@ -490,7 +488,6 @@ fn resumables(
         tasks: tasks.clone(),
         turns: Turns::default(),
         disk: disk.clone(),
-        signer: signer.clone(),
         config: config.intake.clone(),
         stall: config.http.upload_stall,
     }

@@ -251,14 +251,17 @@ impl Client {
             async move {
                 let key = Some(Key::new(of.owner(), &name, "", b"")?);
                 let now = app.clock.now();
+                let files = vec![(app.clock.new_id(), announced)];
+                let config = app.config.intake.clone();
+                let tickets = Tickets::for_files(&files, &app.signer, &config, now);
                 let change = Register {
                     caller: of,
                     batch,
                     priority: None,
-                    files: vec![(app.clock.new_id(), announced)],
+                    files,
                     now,
-                    config: app.config.intake.clone(),
-                    signer: app.signer.clone(),
+                    config,
+                    tickets,
                     direct: is_direct.then_some(i64::MAX),
                     trace: None,
                 };

@@ -21,7 +21,7 @@ use landfall_server::intake::cancel_batch::CancelBatch;
 use landfall_server::intake::confirm::{self, Confirmed};
 use landfall_server::intake::delete;
 use landfall_server::intake::idempotency::{Idempotent, Key};
-use landfall_server::intake::register::{Register, Reissue};
+use landfall_server::intake::register::{Register, Reissue, Tickets};
 use landfall_server::intake::resumable::create::Beginning;
 use landfall_server::intake::resumable::receive::Piece;
 use landfall_server::intake::upload::Upload;
@@ -82,14 +82,16 @@ impl TestUser {
     pub async fn register(&self, batch: Option<Uuid>, name: &str, size: i64) -> Result<Uuid, Error> {
         let app = &self.rest.app;
         let announced = Announced { name: name.to_owned(), size, ..Announced::default() };
+        let (files, now) = (vec![(app.clock.new_id(), announced)], app.clock.now());
+        let tickets = Tickets::for_files(&files, &app.signer, &app.config.intake, now);
         let change = Register {
             caller: self.caller.clone(),
             batch,
             priority: None,
-            files: vec![(app.clock.new_id(), announced)],
-            now: app.clock.now(),
+            files,
+            now,
             config: app.config.intake.clone(),
-            signer: app.signer.clone(),
+            tickets,
             direct: None,
             trace: None,
         };

@@ -1,5 +1,6 @@
 //! Reads requests: the caller, the body, the query, the ids in the path. An invalid part is refused with a code.
 
+use std::marker::PhantomData;
 use std::str::FromStr;
 
 use axum::body::{Body, Bytes};
@@ -7,8 +8,9 @@ use axum::extract::{FromRequestParts, MatchedPath, OptionalFromRequestParts, Pat
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use uuid::Uuid;
 
 use crate::app::App;
@@ -147,10 +149,9 @@ impl Received {
 
     /// A list of objects.
     pub fn json_list<T: DeserializeOwned>(&self) -> Result<Vec<T>, Refusal> {
-        let items: Vec<Map<String, Value>> =
+        let items: Vec<Object<T>> =
             serde_json::from_slice(&self.bytes).map_err(|error| unreadable(&error))?;
-        let read = |item| serde_json::from_value(Value::Object(item)).map_err(|error| unreadable(&error));
-        items.into_iter().map(read).collect()
+        Ok(items.into_iter().map(|Object(item)| item).collect())
     }
 
     pub fn is_list(&self) -> bool {
@@ -165,6 +166,29 @@ impl Received {
     pub fn key(&self, caller: &Caller) -> Result<Option<idempotency::Key>, Refusal> {
         let key = self.key.as_deref();
         key.map(|key| idempotency::Key::new(caller.owner(), key, &self.path, &self.bytes)).transpose()
+    }
+}
+
+/// A value that must be written as an object. serde would also accept an array of its fields in their order.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                text.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(fields)).map(Object)
+            }
+        }
+
+        deserializer.deserialize_map(Fields(PhantomData))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::blobs::direct::Declared;
 use crate::blobs::signed_url::Signature;
 use crate::http::error::ApiError;
-use crate::intake::announce::{self, Announced, parse_md5};
+use crate::intake::announce::{self, parse_md5};
 use crate::intake::confirm;
 use crate::intake::direct;
 use crate::intake::idempotency::Idempotent;
@@ -106,34 +106,47 @@ async fn register_files(
     let now = app.clock.now();
     let direct = app.config.intake.is_direct.then(|| app.blobs.max_direct()).flatten();
     let direct = direct.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
-    let declared: Vec<Announced> = files.iter().map(|(_, file)| file.clone()).collect();
-    let tickets = app
-        .db
-        .write_jointly(Idempotent {
-            key: received.key(&caller)?,
-            now,
-            change: Register {
-                caller,
-                batch,
-                priority: None,
-                files,
-                now,
-                config: app.config.intake.clone(),
-                signer: app.signer.clone(),
-                direct,
-                trace: traces::current(),
-            },
+    let expected: Vec<Expected> = files
+        .iter()
+        .map(|(_, file)| Expected {
+            is_direct: direct.is_some_and(|limit| file.size <= limit),
+            size: file.size,
+            md5: file.md5.clone(),
+            sha256: file.sha256.clone(),
         })
-        .await?;
-    let mut addressed = Vec::with_capacity(tickets.len());
-    for (ticket, file) in tickets.into_iter().zip(declared) {
-        let is_direct = direct.is_some_and(|limit| file.size <= limit);
-        let sums = (file.md5.as_deref(), file.sha256.as_deref());
-        addressed.push(address(app, ticket, is_direct, file.size, sums, &base).await?);
-    }
-    let mut tickets = addressed;
-    let response = if many { OneOrMany::Many(tickets) } else { OneOrMany::One(tickets.remove(0)) };
-    Ok((StatusCode::CREATED, Json(response)).into_response())
+        .collect();
+    let tickets = Tickets::for_files(&files, &app.signer, &app.config.intake, now);
+    let writing = app.db.write_jointly(Idempotent {
+        key: received.key(&caller)?,
+        now,
+        change: Register {
+            caller,
+            batch,
+            priority: None,
+            files,
+            now,
+            config: app.config.intake.clone(),
+            tickets: tickets.clone(),
+            direct,
+            trace: traces::current(),
+        },
+    });
+    let answer = async |tickets: &[UploadTicket]| {
+        let mut addressed = Vec::with_capacity(tickets.len());
+        for (ticket, expected) in tickets.iter().zip(&expected) {
+            addressed.push(address(app, ticket.clone(), expected, &base).await?);
+        }
+        let answer = if many { OneOrMany::Many(addressed) } else { OneOrMany::One(addressed.remove(0)) };
+        Ok::<_, ApiError>((StatusCode::CREATED, Json(answer)).into_response())
+    };
+    // The answer to 1,000 files takes milliseconds, so it is made while they are written.
+    let early = async {
+        tokio::task::yield_now().await;
+        answer(&tickets).await
+    };
+    let (written, early) = tokio::join!(writing, early);
+    let given = written?;
+    if given.are(&tickets) { early } else { answer(&given).await }
 }
 
 /// Adds the position in the list.
@@ -175,21 +188,34 @@ pub async fn fresh_url(
         })
         .await?;
     let base = base_url(&app.config.http, arrival, &headers);
-    let sums = (file.declared_md5.as_deref(), file.declared_sha256.as_deref());
-    Ok(Json(address(&app, ticket, file.is_direct, file.size_bytes, sums, &base).await?))
+    let expected = Expected {
+        is_direct: file.is_direct,
+        size: file.size_bytes,
+        md5: file.declared_md5,
+        sha256: file.declared_sha256,
+    };
+    Ok(Json(address(&app, ticket, &expected, &base).await?))
+}
+
+/// The bytes that a client may send to an address.
+struct Expected {
+    /// Whether they go straight to the object store.
+    is_direct: bool,
+    size: i64,
+    md5: Option<String>,
+    sha256: Option<String>,
 }
 
 /// Adds where the bytes go: to the object store, or to this server.
 async fn address(
     app: &App,
     mut ticket: UploadTicket,
-    is_direct: bool,
-    size: i64,
-    (md5, sha256): (Option<&str>, Option<&str>),
+    expected: &Expected,
     base: &str,
 ) -> Result<UploadTicket, ApiError> {
-    if is_direct {
-        let declared = Declared { size: size.unsigned_abs(), md5, sha256 };
+    if expected.is_direct {
+        let Expected { size, md5, sha256, .. } = expected;
+        let declared = Declared { size: size.unsigned_abs(), md5: md5.as_deref(), sha256: sha256.as_deref() };
         return Ok(direct::readdress(&app.blobs, ticket, &declared, app.config.intake.url_ttl).await?);
     }
     ticket.upload_url.insert_str(0, base);

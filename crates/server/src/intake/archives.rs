@@ -28,7 +28,6 @@ use uuid::Uuid;
 use super::IntakeConfig;
 use super::arrivals::Arrivals;
 use crate::blobs::Blobs;
-use crate::blobs::signed_url::UrlSigner;
 use crate::process::disk_space::DiskSpace;
 use crate::process::liveness::Liveness;
 use crate::queue::revive::{RetriedBy, is_infected, revive_all};
@@ -61,7 +60,6 @@ pub struct Archives {
     pub tasks: TaskTracker,
     pub disk: DiskSpace,
     pub config: IntakeConfig,
-    pub signer: UrlSigner,
 }
 
 impl Work for Archives {

@@ -1,7 +1,10 @@
 //! Creates a row for each announced file, reserves its quota and issues its upload URL: for all files or for none.
 
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
 use super::IntakeConfig;
@@ -35,11 +38,69 @@ pub struct Register {
     pub files: Vec<(Uuid, Announced)>,
     pub now: Time,
     pub config: IntakeConfig,
-    pub signer: UrlSigner,
+    /// What the client gets for them.
+    pub tickets: Tickets,
     /// Files of up to so many bytes are sent straight to the object store. `None`: none are.
     pub direct: Option<i64>,
     /// The position of the request in its trace.
     pub trace: Option<String>,
+}
+
+/// The tickets for the bytes of new files. They do not depend on what the database says, so they are made while the files are
+/// written, or never where no client gets them.
+#[derive(Clone)]
+pub struct Tickets(Arc<LazyLock<Vec<UploadTicket>, MakeTickets>>);
+
+type MakeTickets = Box<dyn FnOnce() -> Vec<UploadTicket> + Send>;
+
+impl Tickets {
+    /// For files whose client gets none.
+    pub fn none() -> Self {
+        Self::made_by(Vec::new)
+    }
+
+    pub fn for_files(
+        files: &[(Uuid, Announced)],
+        signer: &UrlSigner,
+        config: &IntakeConfig,
+        now: Time,
+    ) -> Self {
+        let sizes: Vec<(Uuid, i64)> = files.iter().map(|(id, file)| (*id, file.size)).collect();
+        let (signer, ttl) = (signer.clone(), config.url_ttl);
+        Self::made_by(move || {
+            sizes.into_iter().map(|(id, size)| issue_ticket(&signer, id, size, now, ttl)).collect()
+        })
+    }
+
+    fn made_by(make: impl FnOnce() -> Vec<UploadTicket> + Send + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(make))))
+    }
+
+    /// Whether these are the same tickets, and not those that an earlier request got.
+    pub fn are(&self, others: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &others.0)
+    }
+}
+
+impl Deref for Tickets {
+    type Target = [UploadTicket];
+
+    fn deref(&self) -> &[UploadTicket] {
+        &self.0
+    }
+}
+
+impl Serialize for Tickets {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.as_slice().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Tickets {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let tickets = Vec::deserialize(deserializer)?;
+        Ok(Self::made_by(move || tickets))
+    }
 }
 
 /// Returns a ticket for the bytes of one file. Its URL has no host: the HTTP layer adds it.
@@ -57,7 +118,7 @@ fn issue_ticket(signer: &UrlSigner, file_id: Uuid, size: i64, now: Time, ttl: Du
 
 /// Those of one tenant together: they would wait for one another at its quota.
 impl Joint for Register {
-    type Output = Vec<UploadTicket>;
+    type Output = Tickets;
 
     fn key(&self) -> &str {
         &self.caller.tenant
@@ -98,7 +159,7 @@ impl Joint for Register {
         uploads::register(tx, files).await?;
         let events = these.iter().flat_map(|one| one.files.iter().map(|(id, _)| one.event(*id))).collect();
         events::record(tx, events).await?;
-        Ok(these.iter().map(|one| one.tickets()).collect())
+        Ok(these.iter().map(|one| one.tickets.clone()).collect())
     }
 }
 
@@ -133,13 +194,6 @@ impl Register {
             attributes: file.attributes.clone(),
             is_direct: self.direct.is_some_and(|limit| file.size <= limit),
         }
-    }
-
-    fn tickets(&self) -> Vec<UploadTicket> {
-        let ttl = self.config.url_ttl;
-        let tickets =
-            self.files.iter().map(|(id, file)| issue_ticket(&self.signer, *id, file.size, self.now, ttl));
-        tickets.collect()
     }
 
     /// Takes free places of the batch for its files, and returns the batch's priority.

@@ -31,7 +31,6 @@ use uuid::Uuid;
 
 use super::IntakeConfig;
 use super::body::Terms;
-use crate::blobs::signed_url::UrlSigner;
 use crate::blobs::{Blobs, Saved};
 use crate::process::disk_space::DiskSpace;
 use crate::process::liveness::Liveness;
@@ -56,7 +55,6 @@ pub struct Resumables {
     pub tasks: TaskTracker,
     pub turns: Turns,
     pub disk: DiskSpace,
-    pub signer: UrlSigner,
     pub config: IntakeConfig,
     /// How long an upload may go without new bytes.
     pub stall: Duration,

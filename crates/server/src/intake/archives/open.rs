@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{Archives, names};
 use crate::intake::IntakeConfig;
 use crate::intake::announce::Announced;
-use crate::intake::register::Register;
+use crate::intake::register::{Register, Tickets};
 use crate::records::batch::archives;
 use crate::records::batch::changes::{self, Opened as OpenedBatch};
 use crate::records::file::File;
@@ -56,7 +56,7 @@ impl Archives {
             now,
             // Their bytes are here already, so they have as long as the batch itself.
             config: IntakeConfig { confirm_window: self.config.batch_timeout, ..self.config.clone() },
-            signer: self.signer.clone(),
+            tickets: Tickets::none(),
             direct: None,
             trace: traces::current(),
         };

@@ -6,7 +6,7 @@ use super::{Progress, Resumables};
 use crate::blobs::Blobs;
 use crate::intake::announce::Announced;
 use crate::intake::idempotency::{Idempotent, Key};
-use crate::intake::register::Register;
+use crate::intake::register::{Register, Tickets};
 use crate::intake::{IntakeConfig, registrations};
 use crate::process::machine::boot_id;
 use crate::records::quota;
@@ -53,11 +53,11 @@ impl Resumables {
         };
         let config = IntakeConfig { confirm_window: self.config.resumable_window, ..self.config.clone() };
         let files = vec![(id, announced)];
-        let signer = self.signer.clone();
+        let tickets = Tickets::none();
         // No client sends these bytes straight to the object store.
         let direct = None;
         let trace = traces::current();
-        let register = Register { caller, batch, priority: None, files, now, config, signer, direct, trace };
+        let register = Register { caller, batch, priority: None, files, now, config, tickets, direct, trace };
         self.db.write(Idempotent { key, now, change: Create { register, upload, parts } }).await
     }
 
