@@ -214,6 +214,14 @@ impl Db {
         Ok(Tx::new(held, &self.faults))
     }
 
+    /// The same for statements that find few rows by an index. On SQLite they run where they are called, because a thread for
+    /// blocking work would cost more than they do.
+    pub async fn look_up(&self) -> Result<Tx, Error> {
+        let mut tx = self.read().await?;
+        tx.is_look_up = true;
+        Ok(tx)
+    }
+
     /// A connection whose statements all see the same state of the database.
     pub async fn snapshot(&self) -> Result<Tx, Error> {
         self.faults.inject(Step::Begin).await?;

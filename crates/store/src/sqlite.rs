@@ -160,6 +160,25 @@ pub fn query(
     Ok(())
 }
 
+/// The same on the thread of the caller, which must not wait. Returns `false`, and passes no row on, where a connection would
+/// have to be opened, and where another process has locked the database.
+pub fn query_unless_locked(
+    lease: &mut Lease,
+    sql: &str,
+    args: &[Arg],
+    many: HowMany,
+    each: &mut dyn FnMut(&Row<'_>) -> Result<(), Error>,
+) -> Result<bool, Error> {
+    let Some(connection) = lease.opened() else { return Ok(false) };
+    connection.busy_timeout(Duration::ZERO)?;
+    let done = query(connection, sql, args, many, each);
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    match done {
+        Err(error) if error.is_locked() => Ok(false),
+        done => done.map(|()| true),
+    }
+}
+
 /// `$3` is the third argument, wherever it stands. The first `?` is the first argument, and each further one the next.
 fn bind(statement: &mut rusqlite::Statement<'_>, sql: &str, args: &[Arg]) -> Result<(), Error> {
     // A bulk statement has thousands of arguments, and asking for the name of each takes as long as binding it.
@@ -284,14 +303,18 @@ pub struct Lease {
 }
 
 impl Lease {
-    pub fn connection(&mut self) -> Result<&mut Connection, Error> {
+    /// The connection, if it needs not be opened.
+    fn opened(&mut self) -> Option<&mut Connection> {
         if self.connection.is_none() {
+            self.connection = self.pool.0.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        }
+        self.connection.as_mut()
+    }
+
+    pub fn connection(&mut self) -> Result<&mut Connection, Error> {
+        if self.opened().is_none() {
             let kept = &self.pool.0;
-            let idle = kept.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            self.connection = Some(match idle {
-                Some(connection) => connection,
-                None => connect(&kept.path, kept.purpose)?,
-            });
+            self.connection = Some(connect(&kept.path, kept.purpose)?);
         }
         Ok(self.connection.as_mut().expect("it was set"))
     }
@@ -367,6 +390,40 @@ mod tests {
             connection.query_row("PRAGMA cache_size", [], |row| row.get(0)).expect("a number of pages")
         });
         assert_eq!(kept, [-i64::from(WRITER_CACHE), -i64::from(WRITER_CACHE), -i64::from(READER_CACHE)]);
+    }
+
+    #[tokio::test]
+    async fn a_look_up_leaves_a_locked_database_to_a_thread_that_may_wait() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.db");
+        // Without a log, a writer that has the lock keeps readers out.
+        let other = Connection::open(&path).expect("it opens");
+        other
+            .execute_batch("CREATE TABLE a (b); INSERT INTO a VALUES (1); BEGIN EXCLUSIVE")
+            .expect("it locks");
+        let pool = Pool::new(&path, Purpose::Read, 1);
+        let mut lease = pool.acquire().await.expect("a connection");
+        let mut found = Vec::new();
+        let look_up = |lease: &mut Lease, found: &mut Vec<i64>| {
+            let each = &mut |row: &Row<'_>| {
+                found.push(row.at(0)?);
+                Ok(())
+            };
+            query_unless_locked(lease, "SELECT b FROM a", &[], HowMany::One, each).expect("no error")
+        };
+        assert!(!look_up(&mut lease, &mut found), "to open a connection may take time");
+        pool.keep(Connection::open(&path).expect("it opens"));
+        assert!(!look_up(&mut lease, &mut found), "it is locked");
+        assert!(found.is_empty());
+        other.execute_batch("COMMIT").expect("it lets go");
+        assert!(look_up(&mut lease, &mut found));
+        assert_eq!(found, [1]);
+        let patience: i64 = lease
+            .connection()
+            .expect("it is open")
+            .query_row("PRAGMA busy_timeout", [], |row| row.get(0))
+            .expect("a number");
+        assert_eq!(u128::try_from(patience), Ok(BUSY_TIMEOUT.as_millis()), "other statements wait again");
     }
 
     #[tokio::test]

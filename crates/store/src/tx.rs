@@ -19,6 +19,8 @@ use crate::wake::Signal;
 
 pub struct Tx {
     held: Held,
+    /// Whether a query of a reader of SQLite runs where it is called: it finds few rows by an index.
+    pub(crate) is_look_up: bool,
     faults: Faults,
     /// What a change leaves for the end of its transaction and for after the commit.
     pub(crate) hooks: Hooks,
@@ -50,7 +52,7 @@ impl<T: FromRow> Collect for Vec<T> {
 
 impl Tx {
     pub(crate) fn new(held: Held, faults: &Faults) -> Self {
-        Self { held, faults: faults.clone(), hooks: Hooks::default() }
+        Self { held, is_look_up: false, faults: faults.clone(), hooks: Hooks::default() }
     }
 
     /// The hook of this type for the end of the transaction. It is created on first use.
@@ -132,6 +134,12 @@ impl Tx {
                     Ok(into)
                 }
                 Held::SqliteReader(lease) => {
+                    if self.is_look_up
+                        && let Some(lease) = lease
+                        && sqlite::query_unless_locked(lease, &sql, &args, many, &mut |row| into.add(row))?
+                    {
+                        return Ok(into);
+                    }
                     Lease::run_elsewhere(lease, move |connection| {
                         sqlite::query(connection, &sql, &args, many, &mut |row| into.add(row))?;
                         Ok(into)

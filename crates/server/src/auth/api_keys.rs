@@ -143,7 +143,7 @@ pub async fn identify(db: &Db, text: &str, from: Option<String>, now: Time) -> R
     let key =
         KeyText::parse(text).ok_or_else(|| invalid("it is not a key of Landfall, or has a typing error"))?;
     let sql = format!("SELECT {COLUMNS} FROM api_keys WHERE hash = $1");
-    let found: Option<ApiKey> = db.read().await?.row(sql, args![key.hash()]).await?;
+    let found: Option<ApiKey> = db.look_up().await?.row(sql, args![key.hash()]).await?;
     let found = found.ok_or_else(|| invalid("there is no such key"))?;
     if found.revoked_at.is_some() {
         return Err(invalid("it was revoked"));

@@ -150,7 +150,7 @@ impl Sessions {
 
     pub async fn find(&self, id: SessionId, now: Time) -> Result<Option<Session>, Error> {
         let sql = "SELECT tenant_id, user_id, role, seen_at, expires_at FROM sessions WHERE id = $1";
-        let row: Option<Row> = self.db.read().await?.row(sql, args![id.hash()]).await?;
+        let row: Option<Row> = self.db.look_up().await?.row(sql, args![id.hash()]).await?;
         let Some(row) = row else { return Ok(None) };
         let idle_until = row.seen_at + to_delta(self.config.idle);
         // A role that a later version knows gives no rights in this one.

@@ -56,7 +56,7 @@ pub async fn confirm(
 ) -> Result<Confirmed, Error> {
     // Before the file is looked at: an invalid request is refused whatever state the file is in.
     let declared = Declared::parse(request)?;
-    let file = File::find_for(&mut db.read().await?, caller, id).await?;
+    let file = File::find_for(&mut db.look_up().await?, caller, id).await?;
     if batch.is_some_and(|batch| file.batch_id != Some(batch)) {
         return Err(Refusal::no_such_file().into());
     }

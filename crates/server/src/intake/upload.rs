@@ -75,7 +75,7 @@ impl Upload {
         S: Stream<Item = Result<Bytes, E>> + Unpin + Send,
         E: std::fmt::Display + Send,
     {
-        let file = awaiting_bytes(&mut self.db.read().await?, self.file).await?;
+        let file = awaiting_bytes(&mut self.db.look_up().await?, self.file).await?;
         let span = spans::in_request("upload", &file.traced());
         let upload = self.clock.new_id();
         let arriving = Arriving {
