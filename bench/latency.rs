@@ -11,8 +11,8 @@ use landfall_server::config::Config;
 use landfall_server::intake::announce::Announced;
 use landfall_server::intake::arrivals::Arrivals;
 use landfall_server::intake::confirm::confirm;
-use landfall_server::intake::register::Register;
-use landfall_server::intake::upload::Upload;
+use landfall_server::intake::register::{Register, Tickets};
+use landfall_server::intake::upload::{Upload, WHOLE_WITHIN};
 use landfall_server::process::disk_space::DiskSpace;
 use landfall_store::wake::Signal;
 use tokio_util::task::TaskTracker;
@@ -99,6 +99,7 @@ async fn upload_unconfirmed(running: &Running, config: &Config, caller: &Caller)
         confirm_window: config.intake.confirm_window,
         stall: config.http.upload_stall,
         min_rate: config.intake.min_rate,
+        whole_within: WHOLE_WITHIN,
         file: id,
         size,
         md5: None,

@@ -45,8 +45,8 @@ macro_rules! actions {
 
 actions! {
     CLIENTS:
-        OpenBatch, Register, RegisterInBatch, FreshUrl, Upload, UploadOnceMore, UploadTooShort, UploadBrokenOff, Confirm,
-        Cancel, Retry, DeleteRegistered, DeleteUploaded, DeleteQueued, DeleteReady, CloseBatch, CancelBatch,
+        OpenBatch, Register, RegisterInBatch, FreshUrl, Upload, UploadSlowly, UploadOnceMore, UploadTooShort,
+        UploadBrokenOff, Confirm, Cancel, Retry, DeleteRegistered, DeleteUploaded, DeleteQueued, DeleteReady, CloseBatch, CancelBatch,
         RetryMany, CancelMany, DeleteMany, DeleteArchive,
         CreateUpload, AppendToUpload, FinishUpload, TerminateUpload, TerminatePart, JoinParts;
     WORKERS:
@@ -93,8 +93,8 @@ impl Case {
                 user.resume(upload, 2).await.unwrap();
                 upload
             }
-            FreshUrl | Upload | UploadTooShort | UploadBrokenOff | DeleteRegistered | Expire
-            | GiveUpAbandoned => user.register(within, "a", 5).await.unwrap(),
+            FreshUrl | Upload | UploadSlowly | UploadTooShort | UploadBrokenOff | DeleteRegistered
+            | Expire | GiveUpAbandoned => user.register(within, "a", 5).await.unwrap(),
             UploadOnceMore | Confirm | DeleteUploaded | Adopt | FinishDeletion => {
                 let file = user.register(within, "a", 5).await.unwrap();
                 user.upload(file).await.unwrap();
@@ -227,6 +227,7 @@ impl Case {
             RegisterInBatch => user.register(Some(self.batch), "a", 5).await.map(drop),
             FreshUrl => user.fresh_url(file).await,
             Upload | UploadOnceMore => user.upload(file).await,
+            UploadSlowly => user.upload_slowly(file).await,
             UploadTooShort => user.send(file, 5, vec![Ok(b"123")]).await,
             UploadBrokenOff => user.send(file, 5, vec![Ok(b"12345"), Err("cut")]).await,
             Confirm => user.confirm(file).await.map(drop),

@@ -97,11 +97,28 @@ async fn a_file_receives_one_upload_whichever_process_it_comes_to(db: TestDb) {
     let socket = begin_put(&one, &url, 5, b"12").await;
     until("it arrives", async || unfinished(&db) == 1).await;
     other.client("alice").put(&there, "12345").await.refused(409, "UPLOAD_IN_PROGRESS");
+    let stored = other.app.blobs.list("", None).next_page(10).await.expect("a listing");
+    assert!(stored.is_empty(), "what is refused leaves nothing: {stored:?}");
     // A connection that ends frees the place at once.
     drop(socket);
     until("the place is free", async || other.client("alice").put(&there, "12345").await.status == 200).await;
     other.stop().await;
     one.stop().await;
+}
+
+#[on_each_database]
+async fn an_upload_that_comes_at_once_is_one_transaction(db: TestDb) {
+    let faults = PlannedFaults::new();
+    let app = offline_app(&db, &manual_clock(), &faults, &[]).await;
+    let alice = TestUser::of(&app, "alice");
+    for (slowly, transactions) in [(false, 1), (true, 2)] {
+        let file = alice.register(None, "a", 5).await.expect("it is registered");
+        let before = faults.steps().1.len();
+        let sent = if slowly { alice.upload_slowly(file).await } else { alice.upload(file).await };
+        sent.expect("it arrives");
+        // Before each commit and after it.
+        assert_eq!(faults.steps().1.len() - before, 2 * transactions, "slowly: {slowly}");
+    }
 }
 
 #[on_each_database]

@@ -10,6 +10,7 @@ use landfall_core::clock::{Clock, ManualClock, Time};
 use landfall_core::lifecycle::Stage;
 use landfall_core::refusal::RefusalCode;
 use landfall_server::blobs::Blobs;
+use landfall_server::intake::upload::Upload;
 use landfall_server::recovery::{Sweep, abandoned_uploads, unfinished_deletions};
 use landfall_store::Error;
 use landfall_store::args;
@@ -24,8 +25,8 @@ use crate::support::offline_app::OfflineApp;
 use crate::support::{TestDb, on_each_database};
 
 const DAY: Duration = Duration::from_hours(24);
-/// Before an upload whose bytes are stored is written to its row.
-const BYTES_ARE_STORED: HoldPoint = HoldPoint::BeforeBeginAfter("INSERT INTO arriving_uploads");
+/// Before an upload whose bytes are stored is written to its row: of one that comes at once, this is the only transaction.
+const BYTES_ARE_STORED: HoldPoint = HoldPoint::BeforeBegin;
 const HOUR: Duration = Duration::from_hours(1);
 
 /// Two processes on one database: one that sweeps and one that serves. Either can be held.
@@ -99,7 +100,7 @@ impl SlowUpload {
             asks.add_permits(1);
             receive.recv().await.map(|part| (part, (receive, asks)))
         });
-        let upload = user.uploading(file, 5);
+        let upload = Upload { whole_within: Duration::ZERO, ..user.uploading(file, 5) };
         let sending = tokio::spawn(async move { upload.receive(Box::pin(body)).await.map(drop) });
         Self { parts, asks, sending }
     }

@@ -25,8 +25,8 @@ use landfall_server::delivery::webhooks::signature::Secret;
 use landfall_server::intake::announce::Announced;
 use landfall_server::intake::batches::OpenBatch;
 use landfall_server::intake::idempotency::{Idempotent, Key};
-use landfall_server::intake::register::Register;
-use landfall_server::intake::upload::Upload;
+use landfall_server::intake::register::{Register, Tickets};
+use landfall_server::intake::upload::{Upload, WHOLE_WITHIN};
 use landfall_server::intake::{confirm, delete};
 use landfall_store::Error;
 
@@ -491,6 +491,7 @@ fn upload(
                 confirm_window: app.config.intake.confirm_window,
                 stall: Duration::from_mins(1),
                 min_rate: 1,
+                whole_within: WHOLE_WITHIN,
                 file,
                 size: i64::try_from(size).unwrap_or(i64::MAX),
                 md5: None,

@@ -24,7 +24,7 @@ use landfall_server::intake::idempotency::{Idempotent, Key};
 use landfall_server::intake::register::{Register, Reissue, Tickets};
 use landfall_server::intake::resumable::create::Beginning;
 use landfall_server::intake::resumable::receive::Piece;
-use landfall_server::intake::upload::Upload;
+use landfall_server::intake::upload::{Upload, WHOLE_WITHIN};
 use landfall_server::queue::rescue::RescueWorker;
 use landfall_server::queue::revive::{self, Revive};
 use landfall_server::records::batch::Batch;
@@ -135,6 +135,7 @@ impl TestUser {
             confirm_window: app.config.intake.confirm_window,
             stall: Duration::from_hours(1_000_000),
             min_rate: 1,
+            whole_within: WHOLE_WITHIN,
             file,
             size,
             md5: None,
@@ -143,6 +144,13 @@ impl TestUser {
 
     pub async fn upload(&self, file: Uuid) -> Result<(), Error> {
         self.send(file, 5, vec![Ok(b"12345")]).await
+    }
+
+    /// The same, but the bytes do not come at once, so the upload takes its place in all processes first.
+    pub async fn upload_slowly(&self, file: Uuid) -> Result<(), Error> {
+        let upload = Upload { whole_within: Duration::ZERO, ..self.uploading(file, 5) };
+        let body = futures_util::stream::iter([Ok::<_, &str>(Bytes::from_static(b"12345"))]);
+        upload.receive(body).await.map(drop)
     }
 
     /// Begins a resumable upload of five bytes; its name is its key.

@@ -63,8 +63,17 @@ impl Folder {
     pub async fn receive(&self, owner: Uuid, key: &str) -> Result<Upload, Error> {
         let path = incoming_path(owner, key);
         let created = path.clone();
-        let draft = self.run("create", &path, move |root| Draft::create(root, created)).await?;
+        let create = move |root: &Path| {
+            let mut draft = Draft::new(root, created);
+            draft.write().map(|()| draft)
+        };
+        let draft = self.run("create", &path, create).await?;
         Ok(Upload::new(key, self, draft))
+    }
+
+    /// The same, but the entry in `incoming` is made with the bytes.
+    pub fn receive_whole(&self, owner: Uuid, key: &str) -> Upload {
+        Upload::new(key, self, Draft::new(&self.root, incoming_path(owner, key)))
     }
 
     pub async fn head(&self, key: &str) -> Result<Option<BlobInfo>, Error> {

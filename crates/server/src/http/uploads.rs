@@ -20,8 +20,8 @@ use crate::intake::announce::{self, parse_md5};
 use crate::intake::confirm;
 use crate::intake::direct;
 use crate::intake::idempotency::Idempotent;
-use crate::intake::register::{Register, Reissue};
-use crate::intake::upload::{Upload, awaiting_bytes};
+use crate::intake::register::{Register, Reissue, Tickets};
+use crate::intake::upload::{Upload, WHOLE_WITHIN, awaiting_bytes};
 use crate::telemetry::traces;
 use landfall_api::uploads::{
     Announcement, ConfirmRequest, Confirmed, NewFileOrList, OneOrMany, UploadTicket, UploadTicketOrList,
@@ -277,6 +277,7 @@ pub async fn receive(
         confirm_window: app.config.intake.confirm_window,
         stall: app.config.http.upload_stall,
         min_rate: app.config.intake.min_rate,
+        whole_within: WHOLE_WITHIN,
         file: id,
         size,
         md5,

@@ -1,7 +1,8 @@
 //! A file receives one upload at a time, whichever process it comes to.
 //!
-//! The place is a row (`records/files/arriving.rs`) that counts while its process is known. A second upload is refused while
-//! the first one brings bytes. A connection that died without a word looks like one that is slow, so an upload that has
+//! The place is a row (`records/files/arriving.rs`) that counts while its process is known. An upload whose bytes are all here
+//! before it takes the place needs none: it is over at once, and refused at its end if the file receives another one. A second
+//! upload is refused while the first one brings bytes. A connection that died without a word looks like one that is slow, so an upload that has
 //! been silent for a while gives way to another one in the same process; in another process it ends by its stall.
 
 use std::collections::HashMap;
@@ -50,35 +51,15 @@ pub struct Arriving<'a> {
 }
 
 impl Arrivals {
-    /// Takes the place of the file's only upload, or refuses.
-    pub async fn begin(&self, arriving: Arriving<'_>) -> Result<Place, Error> {
+    /// Takes the place of the file's only upload in this process, or refuses.
+    pub async fn enter(&self, arriving: Arriving<'_>) -> Result<Place, Error> {
         let Arriving { db, clock, tasks, file, upload, worker } = arriving;
-        let arrival = self.enter(file, clock).await?;
-        let place = Place {
-            arrivals: self.clone(),
-            arrival,
-            db: db.clone(),
-            tasks: tasks.clone(),
-            file,
-            upload,
-            is_noted: true,
-        };
-        let left = self.left().get(&file).copied();
-        match db.write_jointly(Begin { file, upload, worker, left, now: clock.now() }).await {
-            Ok(true) => Ok(place),
-            Ok(false) => {
-                place.left();
-                Err(in_progress())
-            }
-            // Whether the row was written is unknown, so it is removed before the client can come again.
-            Err(error) => {
-                place.leave().await;
-                Err(error)
-            }
-        }
+        let arrival = self.take(file, clock).await?;
+        let (arrivals, db, tasks) = (self.clone(), db.clone(), tasks.clone());
+        Ok(Place { arrivals, arrival, db, tasks, file, upload, worker, is_noted: false })
     }
 
-    async fn enter(&self, file: Uuid, clock: &Clock) -> Result<Arc<Arrival>, Error> {
+    async fn take(&self, file: Uuid, clock: &Clock) -> Result<Arc<Arrival>, Error> {
         loop {
             let earlier = {
                 let mut here = self.here();
@@ -111,7 +92,7 @@ impl Arrivals {
     }
 }
 
-fn in_progress() -> Error {
+pub(super) fn in_progress() -> Error {
     let message = "Another upload of this file is arriving. Wait for its end; if its connection was lost, send the bytes \
         again in a few seconds";
     Refusal::new(RefusalCode::UploadInProgress, message).retryable().into()
@@ -139,11 +120,27 @@ pub struct Place {
     tasks: TaskTracker,
     file: Uuid,
     upload: Uuid,
+    worker: Uuid,
     /// Whether there may be a row.
     is_noted: bool,
 }
 
 impl Place {
+    /// Takes the place of the file's only upload in all processes, or refuses.
+    pub async fn note(&mut self, now: Time) -> Result<(), Error> {
+        let left = self.arrivals.left().get(&self.file).copied();
+        let Self { file, upload, worker, .. } = *self;
+        // If there is no answer, whether the row was written is unknown.
+        self.is_noted = true;
+        self.is_noted = self.db.write_jointly(Begin { file, upload, worker, left, now }).await?;
+        if self.is_noted { Ok(()) } else { Err(in_progress()) }
+    }
+
+    /// Whether other processes know of this upload.
+    pub fn is_noted(&self) -> bool {
+        self.is_noted
+    }
+
     /// Bytes have come.
     pub fn bytes_came(&self, now: Time) {
         *self.arrival.last_bytes_at.lock().unwrap_or_else(PoisonError::into_inner) = now;
@@ -161,8 +158,10 @@ impl Place {
 
     /// Frees the place, so that the client can send the bytes again as soon as it has the response.
     pub async fn leave(mut self) {
-        let end = End { file: self.file, upload: self.upload };
-        self.is_noted = self.db.write(end).await.is_err();
+        if self.is_noted {
+            let end = End { file: self.file, upload: self.upload };
+            self.is_noted = self.db.write(end).await.is_err();
+        }
     }
 }
 

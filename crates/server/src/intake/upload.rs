@@ -1,6 +1,7 @@
 //! Receives the bytes: they are checked while they arrive, and are on disk before the row says so.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 use uuid::Uuid;
 
-use super::arrivals::{Arrivals, Arriving, Place};
+use super::arrivals::{self, Arrivals, Arriving, Place};
 use super::body::{Body, Terms};
 use crate::blobs::{Blobs, Incoming, Stored};
 use crate::process::disk_space::DiskSpace;
@@ -31,6 +32,11 @@ use landfall_store::{Db, Joint, Tx, Write};
 /// How often a slow upload extends the deadline of its file; more often if the confirm window is short.
 pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 
+/// An upload of up to so many bytes may come as a whole.
+const WHOLE_BYTES: u64 = 64 * 1024;
+/// How long it is waited for.
+pub const WHOLE_WITHIN: Duration = Duration::from_millis(50);
+
 /// How long to wait before checking again whether an upload with a lost reply was committed.
 const SETTLE_AGAIN: Duration = Duration::from_secs(1);
 
@@ -50,6 +56,8 @@ pub struct Upload {
     pub stall: Duration,
     /// The bytes a second that the client must send.
     pub min_rate: u64,
+    /// A small upload whose bytes are all here after this time need not take its place in all processes.
+    pub whole_within: Duration,
     pub file: Uuid,
     pub size: i64,
     pub md5: Option<String>,
@@ -86,8 +94,8 @@ impl Upload {
             upload,
             worker: self.owner,
         };
-        let place = self.arrivals.begin(arriving).await?;
-        let taken_in = self.take_in(&file, upload, &place, body).instrument(span).await;
+        let mut place = self.arrivals.enter(arriving).await?;
+        let taken_in = self.take_in(&file, upload, &mut place, body).instrument(span).await;
         match &taken_in {
             // The transaction that wrote the key has also freed the place.
             Ok(_) => place.left(),
@@ -96,7 +104,13 @@ impl Upload {
         taken_in
     }
 
-    async fn take_in<S, E>(&self, file: &File, upload: Uuid, place: &Place, body: S) -> Result<Stored, Error>
+    async fn take_in<S, E>(
+        &self,
+        file: &File,
+        upload: Uuid,
+        place: &mut Place,
+        body: S,
+    ) -> Result<Stored, Error>
     where
         S: Stream<Item = Result<Bytes, E>> + Unpin + Send,
         E: std::fmt::Display + Send,
@@ -105,8 +119,6 @@ impl Upload {
         let expected = self.size.unsigned_abs();
 
         self.disk.require_room().await?;
-        let key = Blobs::key(id, upload);
-        let mut incoming = blobs.receive(owner, &key).await?;
         let terms = Terms {
             clock: clock.clone(),
             disk: self.disk.clone(),
@@ -114,13 +126,19 @@ impl Upload {
             min_rate: self.min_rate,
         };
         let mut body = Body::new(body, terms);
+        let First { parts, is_all } = self.first(&mut body, place).await?;
+        if !is_all {
+            place.note(clock.now()).await?;
+        }
+        let key = Blobs::key(id, upload);
+        let mut incoming =
+            if is_all { blobs.receive_whole(owner, &key).await? } else { blobs.receive(owner, &key).await? };
+        for part in parts {
+            incoming.write(&part).await?;
+        }
         let mut last_sign = clock.now();
         let between_signs = to_delta(SIGN_OF_LIFE.min(self.confirm_window / 4));
-        while let Some(part) = body.next(gives_way(place)).await? {
-            if incoming.size() + part.len() as u64 > expected {
-                return Err(wrong_size(expected, "more".to_owned()));
-            }
-            place.bytes_came(clock.now());
+        while !is_all && let Some(part) = self.part(&mut body, place, incoming.size()).await? {
             incoming.write(&part).await?;
             if clock.now() - last_sign > between_signs {
                 last_sign = clock.now();
@@ -153,6 +171,7 @@ impl Upload {
             file: id,
             owner,
             upload,
+            is_noted: place.is_noted(),
             bytes: stored.clone().under(key.clone()),
             now: clock.now(),
             window: self.confirm_window,
@@ -181,6 +200,54 @@ impl Upload {
                 Err(error)
             }
         }
+    }
+}
+
+/// What of an upload came at once.
+struct First {
+    parts: Vec<Bytes>,
+    is_all: bool,
+}
+
+impl Upload {
+    /// Waits for all bytes of a small upload. Nearly always they come with the request.
+    async fn first<S, E>(&self, body: &mut Body<S>, place: &Place) -> Result<First, Error>
+    where
+        S: Stream<Item = Result<Bytes, E>> + Unpin,
+        E: std::fmt::Display,
+    {
+        let mut parts = Vec::new();
+        let mut came = 0;
+        if self.size.unsigned_abs() > WHOLE_BYTES || self.whole_within.is_zero() {
+            return Ok(First { parts, is_all: false });
+        }
+        let mut over = pin!(Clock::System.sleep(self.whole_within));
+        loop {
+            tokio::select! {
+                biased;
+                part = self.part(body, place, came) => {
+                    let Some(part) = part? else { return Ok(First { parts, is_all: true }) };
+                    came += part.len() as u64;
+                    parts.push(part);
+                }
+                () = &mut over => return Ok(First { parts, is_all: false }),
+            }
+        }
+    }
+
+    /// The next bytes, after so many, or `None` at the end. More than were declared are refused.
+    async fn part<S, E>(&self, body: &mut Body<S>, place: &Place, came: u64) -> Result<Option<Bytes>, Error>
+    where
+        S: Stream<Item = Result<Bytes, E>> + Unpin,
+        E: std::fmt::Display,
+    {
+        let expected = self.size.unsigned_abs();
+        let Some(part) = body.next(gives_way(place)).await? else { return Ok(None) };
+        if came + part.len() as u64 > expected {
+            return Err(wrong_size(expected, "more".to_owned()));
+        }
+        place.bytes_came(self.clock.now());
+        Ok(Some(part))
     }
 }
 
@@ -339,6 +406,8 @@ struct Arrived {
     file: Uuid,
     owner: Uuid,
     upload: Uuid,
+    /// Whether it took its place in all processes before.
+    is_noted: bool,
     bytes: StoredBytes,
     now: Time,
     window: Duration,
@@ -365,12 +434,33 @@ impl Joint for Arrived {
             must_await_bytes(tx, &file).await?;
             arrived.push((file, &one.bytes));
         }
+        let over = uploads_over(these, tx).await?;
         let now = these.iter().map(|one| one.now).max().unwrap_or_default();
         let window = these.iter().map(|one| one.window).max().unwrap_or_default();
         let replaced = note_arrived(tx, arrived, window, now).await?;
-        arriving::end(tx, these.iter().map(|one| (one.file, one.upload))).await?;
+        if !over.is_empty() {
+            arriving::end(tx, over.into_iter()).await?;
+        }
         Ok(replaced)
     }
+}
+
+/// The noted uploads that end with these. One that came whole is refused if the file receives another one in a process that is
+/// known. What an upload of its own process left, whose end could not be written, ends with it.
+async fn uploads_over(these: &[&Arrived], tx: &mut Tx) -> Result<Vec<(Uuid, Uuid)>, Error> {
+    let mut over: Vec<(Uuid, Uuid)> =
+        these.iter().filter(|one| one.is_noted).map(|one| (one.file, one.upload)).collect();
+    let whole: BTreeMap<Uuid, Uuid> =
+        these.iter().filter(|one| !one.is_noted).map(|one| (one.file, one.owner)).collect();
+    if !whole.is_empty() {
+        for noted in arriving::of(tx, whole.keys().copied()).await? {
+            if noted.is_known && whole[&noted.file_id] != noted.worker_id {
+                return Err(arrivals::in_progress());
+            }
+            over.push((noted.file_id, noted.upload_id));
+        }
+    }
+    Ok(over)
 }
 
 /// The files, which the transaction holds and which await their bytes, have them now. Returns, in their order, the key of an

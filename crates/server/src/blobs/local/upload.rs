@@ -52,7 +52,7 @@ impl Upload {
                 linked => linked.map_err(cannot("store", &shown))?,
             };
             // Only now: a file system with a journal writes the names to disk together with the bytes.
-            draft.file.sync_all().map_err(cannot_write)?;
+            draft.sync().map_err(cannot_write)?;
             durable.sync(&target, &way).map_err(cannot("sync", &shown))
         })
         .await
@@ -93,7 +93,8 @@ fn interrupted() -> Error {
 pub(super) struct Draft {
     root: PathBuf,
     path: String,
-    file: File,
+    /// `None` until there is something to write.
+    file: Option<File>,
     /// What has arrived and is not in the file yet.
     waiting: Vec<u8>,
     on_drop: OnDrop,
@@ -106,22 +107,30 @@ enum OnDrop {
 }
 
 impl Draft {
-    pub(super) fn create(root: &Path, path: String) -> std::io::Result<Self> {
-        let file = beneath::create(root, &path)?;
-        Ok(Self { root: root.to_owned(), path, file, waiting: Vec::new(), on_drop: OnDrop::Remove })
+    pub(super) fn new(root: &Path, path: String) -> Self {
+        Self { root: root.to_owned(), path, file: None, waiting: Vec::new(), on_drop: OnDrop::Remove }
     }
 
-    /// Writes what waits.
-    fn write(&mut self) -> std::io::Result<()> {
-        self.file.write_all(&self.waiting)?;
+    /// Makes the entry in `incoming`, if it is not there yet, and writes what waits.
+    pub(super) fn write(&mut self) -> std::io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(beneath::create(&self.root, &self.path)?),
+        };
+        file.write_all(&self.waiting)?;
         self.waiting.clear();
         Ok(())
+    }
+
+    fn sync(&self) -> std::io::Result<()> {
+        self.file.as_ref().map_or(Ok(()), File::sync_all)
     }
 }
 
 impl Drop for Draft {
     fn drop(&mut self) {
         if self.on_drop == OnDrop::Remove
+            && self.file.is_some()
             && let Err(error) = beneath::remove(&self.root, &self.path)
             // Another process that took this one for dead may have removed it already.
             && !is_absent(&error)

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{Archives, names};
 use crate::intake::adopt::adopt;
-use crate::intake::upload::Upload;
+use crate::intake::upload::{Upload, WHOLE_WITHIN};
 use crate::records::file::File;
 use crate::records::files::archives as members;
 use crate::stages::Job;
@@ -120,6 +120,7 @@ impl Archives {
             confirm_window: self.config.batch_timeout,
             stall: NO_STALL,
             min_rate: 1,
+            whole_within: WHOLE_WITHIN,
             file: id,
             size: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
             md5: None,

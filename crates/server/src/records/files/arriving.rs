@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use landfall_core::clock::Time;
-use landfall_store::{Error, Rows, Tx, args};
+use landfall_store::{Error, FromRow, Rows, Tx, args};
 use uuid::Uuid;
 
 /// An upload that begins.
@@ -36,6 +36,31 @@ pub async fn begin(tx: &mut Tx, uploads: impl Iterator<Item = Beginning>) -> Res
     );
     let noted: Vec<(Uuid,)> = tx.rows(sql, arguments).await?;
     Ok(noted.into_iter().map(|(file,)| file).collect())
+}
+
+/// An upload that is noted.
+#[derive(Debug, FromRow)]
+pub struct Noted {
+    pub file_id: Uuid,
+    pub upload_id: Uuid,
+    pub worker_id: Uuid,
+    /// Whether its process counts.
+    pub is_known: bool,
+}
+
+/// The uploads that are noted for these files.
+pub async fn of(tx: &mut Tx, files: impl Iterator<Item = Uuid>) -> Result<Vec<Noted>, Error> {
+    let mut rows = Rows::default();
+    for file in files {
+        rows.push(args![file]);
+    }
+    let (values, arguments) = rows.into_values(tx);
+    let sql = format!(
+        "SELECT a.file_id, a.upload_id, a.worker_id,
+                EXISTS (SELECT 1 FROM workers w WHERE w.id = a.worker_id) AS is_known
+         FROM arriving_uploads a WHERE a.file_id IN (SELECT * FROM ({values}) AS v)"
+    );
+    tx.rows(sql, arguments).await
 }
 
 /// Uploads are over, each named by its file and its id.
