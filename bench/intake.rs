@@ -28,7 +28,8 @@ use super::worker::NoWork;
 pub const CLIENTS: &str = "BENCH_INTAKE_CLIENTS";
 const CONNECTIONS: usize = 16;
 const FILES: usize = 4_000;
-const WARM_UP: usize = 400;
+/// After so many PostgreSQL plans as it does from then on: a table of a few hundred rows it reads as a whole.
+const WARM_UP: usize = 4_000;
 /// Register, send, confirm.
 const REQUESTS: usize = 3;
 const SIZE: usize = 1_024;
