@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use crate::support::actions::{TestUser, offline_app};
-use crate::support::fault_injector::PlannedFaults;
+use crate::support::fault_injector::{HoldPoint, PlannedFaults};
 use crate::support::fixture::text;
 use crate::support::{Script, Setup, TestDb, TestServer, manual_clock, on_each_database, until};
 
@@ -119,6 +119,33 @@ async fn an_upload_that_comes_at_once_is_one_transaction(db: TestDb) {
         // Before each commit and after it.
         assert_eq!(faults.steps().1.len() - before, 2 * transactions, "slowly: {slowly}");
     }
+}
+
+#[on_each_database]
+async fn of_two_uploads_that_come_at_once_to_two_processes_the_later_one_stays(db: TestDb) {
+    let (clock, held) = (manual_clock(), PlannedFaults::new());
+    let one = offline_app(&db, &clock, &held, &[]).await;
+    let other = offline_app(&db, &clock, &PlannedFaults::new(), &[]).await;
+    let (here, there) = (TestUser::of(&one, "alice"), TestUser::of(&other, "alice"));
+    let file = here.register(None, "a", 5).await.expect("it is registered");
+    // The bytes are stored, and the row does not know them yet.
+    let gate = held.hold_at(HoldPoint::BeforeBegin);
+    let later = tokio::spawn({
+        let here = here.clone();
+        async move { here.send(file, 5, vec![Ok(b"later")]).await }
+    });
+    gate.reached().await;
+    there.send(file, 5, vec![Ok(b"first")]).await.expect("it arrives");
+    gate.open();
+    later.await.expect("no panic").expect("it arrives");
+    let stored = one.app.blobs.list("", None).next_page(10).await.expect("a listing");
+    let [blob] = &stored[..] else { panic!("only the later bytes are kept: {stored:?}") };
+    let mut bytes = String::new();
+    one.app.blobs.read(&blob.key).await.expect("it is there").read_to_string(&mut bytes).await.expect("text");
+    assert_eq!(bytes, "later");
+    assert_eq!(unfinished(&db), 0);
+    here.confirm(file).await.expect("it is confirmed");
+    one.assert_audit_clean().await;
 }
 
 #[on_each_database]
