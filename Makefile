@@ -104,7 +104,7 @@ FIRST ?= 1
 simulate: ## Run SEEDS histories of several processes with faults; tell the first that fails, made as small as possible
 	cargo run --profile simulate --locked -p landfall-sim -- --first $(FIRST) --seeds $(SEEDS) --coverage
 
-# TARGETS="pdf docx" searches only these.
+# TARGETS="pdf docx" searches only these. JOBS=1 searches in one at a time.
 fuzz: ## Search for inputs that break readers, protocol, settings, tokens or requests: SECONDS=60 for each target
 	crates/fuzz/run $(or $(SECONDS),60) $(TARGETS)
 
