@@ -1,10 +1,13 @@
 //! Uploads: register, send the bytes, confirm.
 
+use std::pin::pin;
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::future::{Either, select};
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
@@ -144,9 +147,16 @@ async fn register_files(
         tokio::task::yield_now().await;
         answer(&tickets).await
     };
-    let (written, early) = tokio::join!(writing, early);
-    let given = written?;
-    if given.are(&tickets) { early } else { answer(&given).await }
+    match select(pin!(writing), pin!(early)).await {
+        Either::Left((written, early)) => {
+            let given = written?;
+            if given.are(&tickets) { early.await } else { answer(&given).await }
+        }
+        Either::Right((early, writing)) => {
+            let given = writing.await?;
+            if given.are(&tickets) { early } else { answer(&given).await }
+        }
+    }
 }
 
 /// Adds the position in the list.
