@@ -150,21 +150,34 @@ async fn of_two_uploads_that_come_at_once_to_two_processes_the_later_one_stays(d
 
 #[on_each_database]
 async fn an_upload_of_a_process_that_is_not_known_any_more_does_not_count(db: TestDb) {
-    let server = Setup::default().with("ROLE", "api").start(&db).await;
-    let alice = server.client("alice");
-    let ticket = alice.register(None, "a", 5).await;
-    let file: Uuid = text(&ticket["fileId"]).parse().expect("an id");
-    let left =
-        "INSERT INTO arriving_uploads (file_id, upload_id, worker_id, started_at) VALUES ($1, $2, $3, $4)";
-    let values = args![file, Uuid::new_v4(), Uuid::new_v4(), server.app.clock.now()];
-    let insert = crate::support::offline_app::Sql(left.to_owned(), values);
-    server.app.db.write(insert).await.expect("a row of a dead process");
-    alice.put(text(&ticket["uploadUrl"]), "12345").await.ok();
-    let rows = "SELECT COUNT(*) FROM arriving_uploads";
-    let rows =
-        server.app.db.read().await.expect("a connection").number(rows, args![]).await.expect("a number");
-    assert_eq!(rows, 0, "an upload that ended leaves nothing");
-    server.stop().await;
+    let app = offline_app(&db, &manual_clock(), &PlannedFaults::new(), &[]).await;
+    let alice = TestUser::of(&app, "alice");
+    for slowly in [false, true] {
+        let file = alice.register(None, "a", 5).await.expect("it is registered");
+        let left = "INSERT INTO arriving_uploads (file_id, upload_id, worker_id, started_at) \
+                    VALUES ($1, $2, $3, $4)";
+        app.sql(left, args![file, Uuid::new_v4(), Uuid::new_v4(), app.now()]).await;
+        let sent = if slowly { alice.upload_slowly(file).await } else { alice.upload(file).await };
+        sent.expect("the dead process does not count");
+        let rows = app.number("SELECT COUNT(*) FROM arriving_uploads").await;
+        assert_eq!(rows, 0, "an upload that ended leaves nothing, slowly: {slowly}");
+    }
+}
+
+#[on_each_database]
+async fn an_upload_into_a_folder_that_is_gone_fails_and_leaves_nothing_to_do(db: TestDb) {
+    let app = offline_app(&db, &manual_clock(), &PlannedFaults::new(), &[]).await;
+    let alice = TestUser::of(&app, "alice");
+    let (folder, aside) = (db.folder.path().join("blobs"), db.folder.path().join("aside"));
+    for slowly in [false, true] {
+        let file = alice.register(None, "a", 5).await.expect("it is registered");
+        std::fs::rename(&folder, &aside).expect("it is moved");
+        let sent = if slowly { alice.upload_slowly(file).await } else { alice.upload(file).await };
+        assert!(matches!(sent, Err(Error::Storage { .. })), "{sent:?}");
+        until("no task is left", async || app.app.uploads.is_empty()).await;
+        std::fs::rename(&aside, &folder).expect("it is moved back");
+        alice.upload(file).await.expect("it arrives");
+    }
 }
 
 #[on_each_database]

@@ -89,6 +89,14 @@ impl Incoming {
         Ok(stored)
     }
 
+    /// Whether the storage may have the blob, also if [`Self::publish`] failed. Otherwise this can be dropped.
+    pub fn may_be_stored(&self) -> bool {
+        match &self.upload {
+            Upload::Local(upload) => upload.may_be_stored(),
+            Upload::Objects(_) => true,
+        }
+    }
+
     /// Removes the entry among the unfinished uploads, once the file's row knows the blob or the blob is removed again.
     ///
     /// If the storage does not remove the entry, that is logged. An object store is asked again until it answers; an entry

@@ -65,7 +65,7 @@ impl Folder {
         let created = path.clone();
         let create = move |root: &Path| {
             let mut draft = Draft::new(root, created);
-            draft.write().map(|()| draft)
+            draft.create().map(|()| draft)
         };
         let draft = self.run("create", &path, create).await?;
         Ok(Upload::new(key, self, draft))

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use crate::records::file::File;
 use crate::records::files::arriving;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::refusal::{Refusal, RefusalCode};
@@ -216,9 +217,12 @@ impl Joint for Begin {
         if !left.is_empty() {
             arriving::end(tx, left.into_iter()).await?;
         }
-        // In the order of their ids, so that two processes never wait for one another.
+        // In the order of their ids, so that two processes never wait for one another. Files before their uploads, for the
+        // same reason: a row of an upload holds its file.
         let mut by_file: Vec<&&Self> = these.iter().collect();
         by_file.sort_by_key(|one| one.file);
+        let files: Vec<Uuid> = by_file.iter().map(|one| one.file).collect();
+        File::hold_all(tx, &files).await?;
         let uploads = by_file.into_iter().map(|one| arriving::Beginning {
             file: one.file,
             upload: one.upload,

@@ -159,7 +159,7 @@ impl Upload {
             Ok(stored) => stored,
             // The storage may have the bytes all the same. No row will refer to them.
             Err(error @ (Error::Storage { .. } | Error::StorageFull { .. }))
-                if !mutants::on(Mutant::ForgottenUpload) =>
+                if incoming.may_be_stored() && !mutants::on(Mutant::ForgottenUpload) =>
             {
                 unsettled(incoming);
                 return Err(error);

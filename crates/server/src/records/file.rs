@@ -147,6 +147,22 @@ impl File {
         tx.rows(sql, arguments).await
     }
 
+    /// Keeps files from being removed until the transaction ends.
+    pub async fn hold_all(tx: &mut Tx, ids: &[Uuid]) -> Result<(), Error> {
+        if tx.is_only_writer() {
+            return Ok(());
+        }
+        let mut rows = Rows::default();
+        for id in ids {
+            rows.push(args![*id]);
+        }
+        let (values, arguments) = rows.into_values(tx);
+        let hold = tx.key_share();
+        let sql =
+            format!("SELECT id FROM files WHERE id IN (SELECT * FROM ({values}) AS v) ORDER BY id {hold}");
+        tx.rows::<(Uuid,)>(sql, arguments).await.map(drop)
+    }
+
     /// The files of a batch that are in one of these states, held against other writers until the transaction ends.
     pub async fn lock_in_batch(tx: &mut Tx, batch: Uuid, states: &[Status]) -> Result<Vec<Self>, Error> {
         let idle = if states.iter().all(|state| state.is_idle()) { "idle_" } else { "" };

@@ -32,7 +32,7 @@ impl Upload {
         if draft.waiting.len() < WRITE_BUFFER {
             return Ok(());
         }
-        self.call(|draft| draft.write().map_err(cannot_write)).await
+        self.call(Draft::write).await
     }
 
     /// Makes the bytes a blob that is on disk.
@@ -40,7 +40,7 @@ impl Upload {
         let (target, durable) = (blob_path(&self.key), self.folder.durable.clone());
         let (key, shown) = (self.key.clone(), self.folder.root.join(&target));
         self.call(move |draft| {
-            draft.write().map_err(cannot_write)?;
+            draft.write()?;
             // From here on the blob may exist, also if the link reports an error.
             draft.on_drop = OnDrop::Leave;
             let way = match link(&draft.root, &draft.path, &target) {
@@ -56,6 +56,12 @@ impl Upload {
             durable.sync(&target, &way).map_err(cannot("sync", &shown))
         })
         .await
+    }
+
+    /// Whether there may be a blob. `publish` may have failed before it, or after it.
+    pub fn may_be_stored(&self) -> bool {
+        // A call that did not end has the draft.
+        self.draft.as_ref().is_none_or(|draft| draft.on_drop == OnDrop::Leave)
     }
 
     pub async fn finish(mut self) {
@@ -111,13 +117,19 @@ impl Draft {
         Self { root: root.to_owned(), path, file: None, waiting: Vec::new(), on_drop: OnDrop::Remove }
     }
 
-    /// Makes the entry in `incoming`, if it is not there yet, and writes what waits.
-    pub(super) fn write(&mut self) -> std::io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => none.insert(beneath::create(&self.root, &self.path)?),
-        };
-        file.write_all(&self.waiting)?;
+    /// Makes the entry in `incoming`.
+    pub(super) fn create(&mut self) -> std::io::Result<()> {
+        self.file = Some(beneath::create(&self.root, &self.path)?);
+        Ok(())
+    }
+
+    /// Writes what waits, into an entry that is made if there is none yet.
+    fn write(&mut self) -> Result<(), Error> {
+        if self.file.is_none() {
+            self.create().map_err(cannot("create", &self.root.join(&self.path)))?;
+        }
+        let file = self.file.as_mut().ok_or_else(interrupted)?;
+        file.write_all(&self.waiting).map_err(cannot_write)?;
         self.waiting.clear();
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! The upload that a file receives at this moment. There is at most one, so that what is under way never needs more room
-//! than was reserved for the file.
+//! than was reserved for the file. A small one that comes at once is not noted: it needs its room for a moment only.
 
 use std::collections::HashSet;
 
