@@ -25,9 +25,9 @@ const FOUND: [(Mutant, u32); 15] = [
     (Mutant::DeleteBeforeRow, 1),
     (Mutant::ForgottenUpload, 1),
     (Mutant::ChargedOutage, 1),
-    (Mutant::UnfencedSettle, 1),
-    // This needs more luck, so the search begins at a seed that is known.
-    (Mutant::UnboundedExcuse, 2_000),
+    // One in a thousand histories shows these, so the search begins before some that are known.
+    (Mutant::UnfencedSettle, 4_300),
+    (Mutant::UnboundedExcuse, 3_600),
 ];
 
 fn simulate(options: &[&str]) -> Output {
