@@ -2,8 +2,8 @@
 //!
 //! The place is a row (`records/files/arriving.rs`) that counts while its process is known. An upload whose bytes are all here
 //! before it takes the place needs none: it is over at once, and refused at its end if the file receives another one. A second
-//! upload is refused while the first one brings bytes. A connection that died without a word looks like one that is slow, so an upload that has
-//! been silent for a while gives way to another one in the same process; in another process it ends by its stall.
+//! upload is refused while the first one brings bytes. A connection that died without a word looks like one that is slow, so an
+//! upload that has been silent for a while gives way to another one in the same process; in another process it ends by its stall.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
