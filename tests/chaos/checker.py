@@ -161,16 +161,19 @@ class Checker:
 
     def streams(self):
         promise = "every event is seen once, in order"
-        for user, follower in self.history.followed.items():
-            seen = [event["id"] for event in follower.seen]
-            stored = [event["id"] for event in self.facts.events.get(user, [])]
-            self.checked[promise] += len(seen)
-            for before, after in zip(seen, seen[1:]):
-                if before >= after:
-                    self.expect(promise, False, f"{follower.name} saw {after} after {before}")
-            missing, extra = sorted(set(stored) - set(seen)), sorted(set(seen) - set(stored))
-            self.expect(promise, not missing, f"{follower.name} missed {len(missing)} events, the first is {missing[:1]}")
-            self.expect(promise, not extra, f"{follower.name} saw {len(extra)} events that are not stored: {extra[:1]}")
+        for user, events in self.facts.seen.items():
+            stored, late = ({event["id"]: event for event in found.get(user, [])} for found in (self.facts.events, self.facts.late))
+            seen = {event["id"]: event for event in events}
+            self.checked[promise] += len(events)
+            for before, after in zip(events, events[1:]):
+                if before["id"] >= after["id"]:
+                    self.expect(promise, False, f"the follower of {user} saw {after} after {before}")
+            missing = [event for id, event in stored.items() if id not in seen]
+            extra = [event for id, event in seen.items() if id not in stored and id not in late]
+            changed = [event for id, event in seen.items() if event != (stored | late).get(id, event)]
+            self.expect(promise, not missing, f"the follower of {user} missed {len(missing)} events, the first is {missing[:1]}")
+            self.expect(promise, not extra, f"the follower of {user} saw {len(extra)} events that are not stored: {extra[:1]}")
+            self.expect(promise, not changed, f"the follower of {user} saw {len(changed)} other events than are stored: {changed[:1]}")
 
     def lifecycles(self):
         promise = "each event follows from the one before"

@@ -25,6 +25,9 @@ class Facts:
     quotas: dict = field(default_factory=dict)
     batches: dict = field(default_factory=dict)
     events: dict = field(default_factory=dict)
+    # By user: the events that its follower saw, and those that were stored while all this was asked.
+    seen: dict = field(default_factory=dict)
+    late: dict = field(default_factory=dict)
     # The SHA-256 of every blob in the storage.
     blobs: list = field(default_factory=list)
     audit: tuple = (0, "")
@@ -47,7 +50,7 @@ def gather(history, world, fleet, random, is_over):
         session = Session(user, addresses, random, history, is_over)
         facts.listed[user.name] = session.pages(f"{API}/files", "files")
         facts.quotas[user.tenant] = session.insist("GET", f"{API}/quota").json
-        facts.events[user.name] = events(addresses[0], user, history)
+        facts.events[user.name] = events(addresses[0], user, history.followed[user.name].begins_at)
         for file in (file for file in history.files if file.user is user):
             look_at(file, session, facts)
     for batch in history.batches:
@@ -83,11 +86,19 @@ def follow(answer):
     return request(url.netloc, "GET", f"{url.path}?{url.query}")
 
 
-def events(address, user, history):
-    follower = history.followed[user.name]
+def gather_late(facts, followers, world, history):
+    """A sweep may still write an event while the questions are asked, and a follower sees it before it is asked for here."""
+    for follower in followers:
+        user, stored = follower.user, facts.events[follower.user.name]
+        facts.seen[user.name] = list(follower.seen)
+        facts.late[user.name] = events(world.addresses()[0], user, stored[-1]["id"] if stored else follower.begins_at)
+        history.count("late events", len(facts.late[user.name]))
+
+
+def events(address, user, after):
     for _ in range(5):
         try:
-            return read_all(address, user, follower.begins_at)
+            return read_all(address, user, after)
         except Lost:
             continue
     raise GivenUp(f"the events of {user.name} cannot be read")
