@@ -28,7 +28,7 @@ use super::worker::NoWork;
 pub const CLIENTS: &str = "BENCH_INTAKE_CLIENTS";
 const CONNECTIONS: usize = 16;
 const FILES: usize = 4_000;
-/// After so many PostgreSQL plans as it does from then on: a table of a few hundred rows it reads as a whole.
+/// With so many files in the table PostgreSQL plans as it does from then on. It reads a table of a few hundred rows as a whole.
 const WARM_UP: usize = 4_000;
 /// Register, send, confirm.
 const REQUESTS: usize = 3;

@@ -25,7 +25,7 @@ const FOUND: [(Mutant, u32); 15] = [
     (Mutant::DeleteBeforeRow, 1),
     (Mutant::ForgottenUpload, 1),
     (Mutant::ChargedOutage, 1),
-    // One in a thousand histories shows these, so the search begins before some that are known.
+    // One in a thousand histories shows these, so the search begins shortly before seeds that are known to.
     (Mutant::UnfencedSettle, 4_300),
     (Mutant::UnboundedExcuse, 3_600),
 ];

@@ -27,19 +27,19 @@ impl Write for Sql {
     }
 }
 
-/// How often a deed is repeated that got no connection. Each time it waits for half a second or longer.
+/// How often an action is repeated that got no connection. Each time it waits for half a second or longer.
 const TRIES: usize = 100;
 
-/// Repeats a deed that got no connection, as clients and sweeps do: on a machine that is too busy, PostgreSQL may take
+/// Repeats an action that got no connection, as clients and sweeps do: on a machine that is too busy, PostgreSQL may take
 /// longer to answer than Landfall lets a request wait.
-pub async fn patiently<T>(deed: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
+pub async fn patiently<T>(action: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
     for _ in 1..TRIES {
-        match deed().await {
+        match action().await {
             Err(Error::Database(sqlx::Error::PoolTimedOut)) => {}
             answer => return answer,
         }
     }
-    deed().await
+    action().await
 }
 
 /// Keeps a blob from being removed.

@@ -11,8 +11,9 @@ use landfall_store::Error;
 /// Receives the bytes of one upload.
 ///
 /// It has an entry among the unfinished uploads from the beginning, or, if all its bytes are there before it begins, from the time
-/// that the first of them are written. Dropped before [`Self::publish`], it takes its bytes and its entry away. Once it is published, the entry stays until [`Self::finish`]: if the process dies before the
-/// file's row knows the blob, another process finds the entry and cleans up.
+/// that the first of them are written. Dropped before [`Self::publish`], it takes its bytes and its entry away. Once it is published,
+/// the entry stays until [`Self::finish`]: if the process dies before the file's row knows the blob, another process finds the entry
+/// and cleans up.
 pub struct Incoming {
     upload: Upload,
     md5: Md5,

@@ -1,4 +1,4 @@
-//! A file receives one upload at a time, whichever process it comes to.
+//! A file receives one upload at a time, whichever process it comes to. Small uploads that come at once are the exception.
 //!
 //! The place is a row (`records/files/arriving.rs`) that counts while its process is known. An upload whose bytes are all here
 //! before it takes the place needs none: it is over at once, and refused at its end if the file receives another one. A second

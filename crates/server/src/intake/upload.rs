@@ -34,7 +34,7 @@ pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 
 /// An upload of up to so many bytes may come as a whole.
 const WHOLE_BYTES: u64 = 64 * 1024;
-/// How long it is waited for.
+/// How long the server waits for all of its bytes.
 pub const WHOLE_WITHIN: Duration = Duration::from_millis(50);
 
 /// How long to wait before checking again whether an upload with a lost reply was committed.
@@ -56,7 +56,7 @@ pub struct Upload {
     pub stall: Duration,
     /// The bytes a second that the client must send.
     pub min_rate: u64,
-    /// A small upload whose bytes are all here after this time need not take its place in all processes.
+    /// A small upload whose bytes all come within this time need not take its place in all processes.
     pub whole_within: Duration,
     pub file: Uuid,
     pub size: i64,

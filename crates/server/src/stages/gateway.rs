@@ -138,8 +138,8 @@ impl Gateway {
     }
 }
 
-/// A content type that a request can have: that of the file, or without the parameters if they are malformed. The service is
-/// told none rather than that a document fails for it.
+/// A content type that a request can have: that of the file, or without the parameters if they are malformed. If
+/// neither can be sent, the document is sent without one, so that it does not fail for it.
 fn sendable(content_type: &str) -> Option<&str> {
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     [content_type, essence].into_iter().find(|kind| Part::text("").mime_str(kind).is_ok())
