@@ -32,6 +32,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_PER_TURN: usize = 50;
 /// The minimum time between two collections of events: many are handled at a time.
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
+/// How often to look for the first webhook, however seldom workers poll the queue.
+const NEW_WEBHOOKS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What the log of a webhook says in place of a response.
 const UNREADABLE_SECRET: &str = "Nothing was sent: the secret of this webhook cannot be decrypted. Rotate the secret of the \
@@ -113,10 +115,11 @@ impl Webhooks {
             Clock::System.sleep(MIN_INTERVAL).await;
             // Most servers have no webhooks. A poll finds those that another process registered.
             let are_there_webhooks = !matches!(collected, Ok(None));
+            let pause = if are_there_webhooks { *interval } else { NEW_WEBHOOKS_INTERVAL.min(*interval) };
             tokio::select! {
                 _ = events.changed(), if are_there_webhooks => {}
                 () = wake.wait(Signal::Webhook) => {}
-                () = Clock::System.sleep(*interval) => {}
+                () = Clock::System.sleep(pause) => {}
             }
         }
     }
