@@ -4,15 +4,20 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use landfall_server::delivery::fan_out::{Filter, Next};
-use landfall_server::delivery::progress;
+use landfall_server::delivery::progress::{self, Owed};
+use landfall_server::queue::rescue::RescueWorker;
 use landfall_server::recovery::Sweep;
-use landfall_store::args;
+use landfall_store::wake::Signal;
+use landfall_store::{Error, Tx, Write, args};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use uuid::Uuid;
 
+use crate::support::fault_injector::{Break, PlannedFaults};
 use crate::support::offline_app::{OfflineApp, Sql};
+use crate::support::script::Gate;
 use crate::support::stream::{EVENTS, EventStream, is_state};
 use crate::support::{
     Client, Script, Setup, TestDb, TestServer, batch_summary, manual_clock, on_each_database, until,
@@ -477,7 +482,7 @@ async fn progress_is_sent_once_a_second_and_the_last_counts_with_the_end(db: Tes
     let rest = OfflineApp::open(&db, &clock, &[]).await;
     assert_eq!(
         progress::flush_due(&rest.app.db, rest.now() + chrono::TimeDelta::hours(1)).await.unwrap(),
-        None
+        Owed::Nothing
     );
     assert_eq!(rest.number("SELECT COUNT(*) FROM events WHERE kind = 'batch:progress'").await, 2);
     rest.assert_audit_clean().await;
@@ -498,11 +503,96 @@ async fn postponed_progress_is_sent_by_any_living_process(db: TestDb) {
     let told = async || rest.number("SELECT COUNT(*) FROM events WHERE kind = 'batch:progress'").await;
     let now = rest.now();
     let due = progress::flush_due(&rest.app.db, now).await.unwrap();
-    assert_eq!((due, told().await), (Some(now + chrono::TimeDelta::seconds(1)), 1));
+    assert_eq!((due, told().await), (Owed::At(now + chrono::TimeDelta::seconds(1)), 1));
     clock.advance(Duration::from_secs(5));
     let flush_due = async || progress::flush_due(&rest.app.db, rest.now()).await.unwrap();
-    let (one, other) = tokio::join!(flush_due(), flush_due());
-    assert_eq!((one, other, told().await), (None, None, 2));
+    tokio::join!(flush_due(), flush_due());
+    assert_eq!((flush_due().await, told().await), (Owed::Nothing, 2));
+}
+
+/// Holds the rows of all batches until the gate is opened.
+struct HoldBatches(Gate);
+
+impl Write for HoldBatches {
+    type Output = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        tx.rows::<(Uuid,)>("SELECT id FROM batches FOR UPDATE", args![]).await?;
+        self.0.wait().await;
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn progress_of_a_batch_that_another_transaction_holds_is_told_when_that_has_ended() {
+    // On SQLite only one transaction writes.
+    let Some(db) = TestDb::postgres().await else { return };
+    let (clock, held) = (manual_clock(), Gate::default());
+    let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
+    let alice = server.client("alice");
+    let batch = alice.open_batch(3).await;
+    let mut stream = EventStream::open(&alice, "?types=batch:progress").await;
+    for name in ["a.txt", "b.txt"] {
+        alice.upload_in(&batch, name, b"hello").await;
+        server.idle().await;
+    }
+    stream.next().await.expect("the first is told at once");
+    let holding = tokio::spawn({
+        let (db, held) = (server.app.db.clone(), held.clone());
+        async move { db.write(HoldBatches(held)).await }
+    });
+    held.reached().await;
+    clock.advance(Duration::from_secs(1));
+    let flush_due = async || progress::flush_due(&server.app.db, server.app.clock.now()).await.unwrap();
+    assert_eq!(flush_due().await, Owed::Held);
+    held.open();
+    holding.await.unwrap().unwrap();
+    assert_eq!(stream.next().await.expect("it is told")["data"]["ready"], 2);
+    assert_eq!(flush_due().await, Owed::Nothing);
+    server.stop().await;
+}
+
+fn is_progress_signalled(app: &OfflineApp) -> bool {
+    app.app.db.wake().wait(Signal::Progress).now_or_never().is_some()
+}
+
+#[on_each_database]
+async fn progress_that_a_dead_process_owed_is_looked_for_when_its_files_are_rescued(db: TestDb) {
+    let rest = OfflineApp::open(&db, &manual_clock(), &[]).await;
+    let dead = Uuid::new_v4();
+    let sql = "INSERT INTO workers (id, name, stages, services, lock_key, started_at, heartbeat_at)
+               VALUES ($1, 'dead', '', '', 7, $2, $2)";
+    rest.sql(sql, args![dead, rest.now()]).await;
+    assert!(!is_progress_signalled(&rest));
+    rest.app.db.write(RescueWorker { worker: dead, now: rest.now() }).await.unwrap();
+    assert!(is_progress_signalled(&rest));
+}
+
+struct OweProgress;
+
+impl Write for OweProgress {
+    type Output = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        tx.signal(Signal::Progress);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_a_commit_owes_is_looked_for_although_its_answer_was_lost() {
+    let Some(db) = TestDb::postgres().await else { return };
+    let faults = PlannedFaults::new();
+    let (clock, work) = (manual_clock(), Script::new());
+    let rest = OfflineApp::open_with(&db, &clock, &[], work, Some(faults.clone())).await;
+    faults.reset();
+    rest.app.db.write(OweProgress).await.unwrap();
+    let (_, commits) = faults.steps();
+    assert!(is_progress_signalled(&rest));
+    let answer = *commits.last().expect("it is committed");
+    faults.break_at(answer, Break::Once);
+    rest.app.db.write(OweProgress).await.unwrap_err();
+    assert!(is_progress_signalled(&rest));
 }
 
 #[test]

@@ -55,10 +55,14 @@ impl Hooks {
         Ok(())
     }
 
-    pub fn after_commit(self, wake: &Wake) {
-        for hook in self.hooks {
+    pub fn after_commit(mut self, wake: &Wake) {
+        for hook in std::mem::take(&mut self.hooks) {
             hook.after_commit();
         }
+        self.send_signals(wake);
+    }
+
+    pub fn send_signals(self, wake: &Wake) {
         for signal in self.signals {
             wake.send(signal);
         }

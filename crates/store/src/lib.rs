@@ -215,7 +215,7 @@ impl Db {
     }
 
     /// The same for statements that find few rows by an index. On SQLite they run where they are called, because a thread for
-    /// blocking work would cost more than they do.
+    /// blocking work would cost more than they do. They do not wait for locks, but for a disk that stands still.
     pub async fn look_up(&self) -> Result<Tx, Error> {
         let mut tx = self.read().await?;
         tx.is_look_up = true;
@@ -395,7 +395,17 @@ async fn write_postgres(
         let begun = Box::pin(outage.acquire(pool, pool.begin_with(begin))).await?;
         let mut tx = Tx::new(Held::PostgresTransaction(begun), faults);
         let result = match carry_out(change, &mut tx).await {
-            Ok(hooks) => tx.commit().await.map(|()| hooks.after_commit(wake)),
+            Ok(hooks) => match tx.commit().await {
+                Ok(()) => {
+                    hooks.after_commit(wake);
+                    Ok(())
+                }
+                // It may be committed all the same, and a signal without a reason does no harm.
+                Err(error) => {
+                    hooks.send_signals(wake);
+                    Err(error)
+                }
+            },
             Err(error) => Err(error),
         };
         match result {

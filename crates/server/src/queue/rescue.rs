@@ -16,6 +16,7 @@ use landfall_core::clock::{Time, to_delta};
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_store::Error;
+use landfall_store::wake::Signal;
 use landfall_store::{Tx, Write};
 
 /// Releases a dead worker's files, and removes the worker so that no other process rescues them again. The worker's
@@ -50,6 +51,8 @@ impl Write for RescueWorker {
         );
         let reason = format!("Taken from the worker {name}, which is gone");
         let files = held::lock_held_by(tx, self.worker).await?;
+        // It may have owed progress, and no other process knows that.
+        tx.signal(Signal::Progress);
         let mut stalled = Vec::with_capacity(files.len());
         let mut moves = Vec::with_capacity(files.len());
         for file in &files {
