@@ -71,6 +71,11 @@ impl Script {
         self.clone()
     }
 
+    /// In place of all steps of this stage that are left.
+    pub fn replace(&self, stage: Stage, step: Step) {
+        self.steps.lock().expect("not poisoned").insert(stage, VecDeque::from([step]));
+    }
+
     /// Every attempt so far: the stage and its number.
     pub fn runs(&self) -> Vec<(Stage, i64)> {
         self.runs.lock().expect("not poisoned").iter().map(|(_, stage, attempt)| (*stage, *attempt)).collect()

@@ -188,7 +188,7 @@ impl FixViolation {
         let failure =
             Failure::new(Code::WorkerLost, "The worker that held this file is not registered any more");
         let Some(release) = Ending::release(&file, self.now) else { return Ok(false) };
-        let change = Change::End(Ending { failure: Some(failure), ..release });
+        let change = Change::End(release.with_failure(failure, self.now));
         let actor = Actor::system("audit");
         moves::apply_to(tx, &mut file, Transition::Requeue(stage), change, actor, None, self.now).await?;
         Ok(true)

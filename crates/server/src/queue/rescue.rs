@@ -65,7 +65,7 @@ impl Write for RescueWorker {
                 // Other work comes first, so that a death without this file can clear it.
                 let at = if death.alone > 0 { self.now + to_delta(DELAY_ALONE) } else { self.now };
                 let release = Ending::release(file, at);
-                let release = release.map(|release| Ending { failure: Some(failure.clone()), ..release });
+                let release = release.map(|release| release.with_failure(failure.clone(), self.now));
                 (Transition::Requeue(file.next_stage), release)
             };
             let Some(ending) = ending else { continue };

@@ -18,7 +18,7 @@ use crate::content::{artifacts, chunks, codes};
 use crate::records::batch::archives;
 use crate::records::file::{File, Owner};
 use crate::records::moves::{self, Change, Death, Ending, Move, Passed};
-use crate::records::waited::{Failed, Waited};
+use crate::records::waited::Waited;
 use crate::stages::Output;
 use landfall_core::actor::Actor;
 use landfall_core::caller::TenantUser;
@@ -218,15 +218,8 @@ impl Settlement {
     fn waited(&self, down: &BTreeMap<Service, Circuit>, now: Time) -> Option<Waited> {
         let code = self.failure()?.code;
         let failing_since = self.failing_since(code, down, now);
-        let Some(waiting_since) = self.owner.waiting_since else {
-            return self.waits().then(|| Waited::first(code, failing_since, now));
-        };
-        // An error that this version does not know counts as one of the same service.
-        let last = Failed {
-            code: self.owner.last_failed_with.unwrap_or(code),
-            at: self.owner.last_failed_at.unwrap_or(waiting_since),
-        };
-        Some(self.owner.waited.clone().until(waiting_since, last, code, failing_since, now))
+        let first = || self.waits().then(|| Waited::first(code, failing_since, now));
+        self.owner.waited_until(code, failing_since, now).or_else(first)
     }
 
     /// Whether the file waits for a service, and the attempt does not count.
@@ -295,9 +288,9 @@ impl Write for SettleGroup {
 
     fn durability(&self) -> Durability {
         // A file that has reached a terminal status must keep it. An earlier stage can be repeated.
-        // A failure of a service may end a wait that was too long.
+        // A failure of a service, or of the database, may end a wait that was too long.
         let may_fail = |settlement: &Settlement| {
-            settlement.failure().is_some_and(|failure| failure.code.service().is_some())
+            settlement.waits() || settlement.failure().is_some_and(|failure| failure.code.service().is_some())
         };
         let arrived = self
             .settlements

@@ -7,7 +7,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::events::Event;
-use super::waited::Waited;
+use super::waited::{Failed, Waited};
 use crate::telemetry::traces::TracedFile;
 use landfall_core::caller::{Caller, TenantUser};
 use landfall_core::clock::Time;
@@ -304,4 +304,18 @@ pub struct Owner {
     pub waits: i64,
     /// Whether a finished stage has nothing to clear in its row.
     pub is_unmarked: bool,
+}
+
+impl Owner {
+    /// For how long the file has waited for each service when it fails with `code` now, whose service fails it since
+    /// `failing_since`. `None` if it does not wait.
+    pub fn waited_until(&self, code: Code, failing_since: Time, now: Time) -> Option<Waited> {
+        let waiting_since = self.waiting_since?;
+        // An error that this version does not know counts as one of the same service.
+        let last = Failed {
+            code: self.last_failed_with.unwrap_or(code),
+            at: self.last_failed_at.unwrap_or(waiting_since),
+        };
+        Some(self.waited.clone().until(waiting_since, last, code, failing_since, now))
+    }
 }

@@ -209,6 +209,13 @@ impl Ending {
         })
     }
 
+    /// The same, with the reason why the worker lost the file. A file that waits for a service has waited for it until now.
+    #[must_use]
+    pub fn with_failure(self, failure: Failure, now: Time) -> Self {
+        let waited = self.owner.waited_until(failure.code, now, now);
+        Self { failure: Some(failure), waited, ..self }
+    }
+
     /// A claimed file fails.
     pub fn dead_letter(file: &File, failure: Failure) -> Option<Self> {
         Some(Self {

@@ -285,7 +285,11 @@ async fn requeue(
     now: Time,
 ) -> Result<(), Error> {
     let release = Ending::release(file, now).ok_or_else(|| not_claimed(file))?;
-    let change = Change::End(Ending { failure, recoveries: 1, ..release });
+    let release = match failure {
+        Some(failure) => release.with_failure(failure, now),
+        None => release,
+    };
+    let change = Change::End(Ending { recoveries: 1, ..release });
     let transition = Transition::Requeue(file.next_stage);
     moves::apply_to(tx, file, transition, change, actor.clone(), Some(reason), now).await
 }
