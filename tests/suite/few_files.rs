@@ -161,7 +161,8 @@ async fn a_worker_that_dies_with_a_file_of_version_0_1_0_does_not_begin_its_wait
     hours(&server, &clock, 20).await;
     let dead = Uuid::new_v4();
     let now = || server.app.clock.now();
-    let change = async |sql: &str, arguments| server.app.db.write(Sql(sql.to_owned(), arguments)).await.unwrap();
+    let change =
+        async |sql: &str, arguments| server.app.db.write(Sql(sql.to_owned(), arguments)).await.unwrap();
     let worker = "INSERT INTO workers (id, name, stages, services, lock_key, started_at, heartbeat_at)
                   VALUES ($1, 'dead', '', '', 7, $2, $2)";
     assert_eq!(change(worker, args![dead, now()]).await, 1);
