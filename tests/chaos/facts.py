@@ -92,7 +92,8 @@ def gather_late(facts, followers, world, history):
         user, stored = follower.user, facts.events[follower.user.name]
         facts.seen[user.name] = list(follower.seen)
         facts.late[user.name] = events(world.addresses()[0], user, stored[-1]["id"] if stored else follower.begins_at)
-        history.count("late events", len(facts.late[user.name]))
+        if facts.late[user.name]:
+            history.count("late events", len(facts.late[user.name]))
 
 
 def events(address, user, after):
