@@ -2,7 +2,7 @@
 //! PostgreSQL database.
 //!
 //! A transaction announces a [`Signal`] with [`Tx::signal`](crate::Tx::signal), and it is sent after the commit. A
-//! lost signal costs time until the next poll, because every task also polls.
+//! lost signal costs time until the next poll: every task also polls.
 
 use std::sync::Arc;
 use std::time::Duration;
